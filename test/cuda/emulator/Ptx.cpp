@@ -1,10 +1,9 @@
-#include "test/cuda/emulator/Ptx.h"
+#include "test/cuda/emulator/PtxScanner.h"
 
 #include <algorithm>
 #include <bit>
 #include <cctype>
 #include <cstdlib>
-#include <cstring>
 
 namespace heddle::emulator {
 
@@ -42,11 +41,9 @@ const Function *Module::findFunction(const std::string &name) const { return fin
 
 namespace {
 
-bool isNameCharacter(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$' || c == '%'; }
-
-class Parser {
+class Parser : PtxScanner {
 public:
-  explicit Parser(std::string_view text) : text(text) {}
+  explicit Parser(std::string_view text) : PtxScanner(text) {}
 
   Module parse() {
     while (!atEnd())
@@ -57,152 +54,15 @@ public:
   }
 
 private:
-  std::string_view text;
-  size_t at = 0;
-  unsigned line = 1;
   Module module;
   Function *function = nullptr;
   unsigned scope = 0;
   std::string lastLabel;
 
-  [[noreturn]] void fail(const std::string &message) const { throw PtxError(line, message); }
-
-  char peek(size_t ahead = 0) const { return at + ahead < text.size() ? text[at + ahead] : '\0'; }
-
-  void advance() {
-    if (text[at++] == '\n')
-      ++line;
-  }
-
-  void skipSpace() {
-    while (at < text.size()) {
-      if (std::isspace(static_cast<unsigned char>(peek()))) {
-        advance();
-      } else if (peek() == '/' && peek(1) == '/') {
-        while (at < text.size() && peek() != '\n')
-          ++at;
-      } else if (peek() == '/' && peek(1) == '*') {
-        while (at < text.size() && !(peek() == '*' && peek(1) == '/'))
-          advance();
-        if (at >= text.size())
-          fail("a comment is not closed");
-        at += 2;
-      } else {
-        return;
-      }
-    }
-  }
-
-  bool atEnd() {
-    skipSpace();
-    // A caller may include the terminating zero in the length.
-    return at >= text.size() || peek() == '\0';
-  }
-
-  bool accept(char c) {
-    skipSpace();
-    if (peek() != c)
-      return false;
-    advance();
-    return true;
-  }
-
-  void expect(char c) {
-    if (!accept(c))
-      fail(std::string("expected '") + c + "' before '" + std::string(text.substr(at, 20)) + "'");
-  }
-
-  std::string name() {
-    skipSpace();
-    size_t start = at;
-    while (isNameCharacter(peek()))
-      ++at;
-    if (at == start)
-      fail("expected a name before '" + std::string(text.substr(at, 20)) + "'");
-    return std::string(text.substr(start, at - start));
-  }
-
-  // Parses a register with its component: "%tid.x".
-  std::string dottedName() {
-    std::string whole = name();
-    while (peek() == '.' && isNameCharacter(peek(1))) {
-      ++at;
-      whole += "." + name();
-    }
-    return whole;
-  }
-
-  // Parses a directive and returns it without its dot (".shared"); empty if none follows.
-  std::string directive() {
-    skipSpace();
-    if (peek() != '.')
-      return "";
-    ++at;
-    size_t start = at;
-    while (isNameCharacter(peek()) || (peek() == ':' && peek(1) == ':' && ++at))
-      ++at;
-    return std::string(text.substr(start, at - start));
-  }
-
-  bool atNumber() {
-    skipSpace();
-    return std::isdigit(static_cast<unsigned char>(peek())) ||
-           ((peek() == '-' || peek() == '+') && std::isdigit(static_cast<unsigned char>(peek(1))));
-  }
-
-  Operand number() {
-    skipSpace();
-    Operand operand;
-    operand.kind = Operand::Integer;
-    bool negative = peek() == '-';
-    if (peek() == '-' || peek() == '+')
-      ++at;
-    size_t start = at;
-    while (isNameCharacter(peek()) || (peek() == '.' && std::isdigit(static_cast<unsigned char>(peek(1)))) ||
-           ((peek() == '-' || peek() == '+') && (text[at - 1] == 'e' || text[at - 1] == 'E') &&
-            text[start + 1] != 'x' && text[start + 1] != 'f' && text[start + 1] != 'd'))
-      ++at;
-    std::string digits(text.substr(start, at - start));
-    char second = digits.size() > 1 ? static_cast<char>(std::tolower(digits[1])) : '\0';
-    char *end = nullptr;
-    if (digits[0] == '0' && (second == 'f' || second == 'd')) {
-      operand.kind = Operand::Real;
-      operand.realBits = second == 'f' ? 32 : 64;
-      operand.value = std::strtoull(digits.c_str() + 2, &end, 16);
-      if (negative)
-        operand.value ^= uint64_t(1) << (operand.realBits - 1);
-      if (digits.size() != 2 + operand.realBits / 4)
-        fail("'" + digits + "' is no number");
-    } else if (digits.find('.') != std::string::npos) {
-      operand.kind = Operand::Real;
-      operand.realBits = 64;
-      operand.value = std::bit_cast<uint64_t>(std::strtod(digits.c_str(), &end));
-      if (negative)
-        operand.value ^= uint64_t(1) << 63;
-    } else {
-      bool binary = digits[0] == '0' && second == 'b';
-      operand.value = std::strtoull(digits.c_str() + (binary ? 2 : 0), &end, binary ? 2 : 0);
-      if (*end == 'U')
-        ++end;
-      if (negative)
-        operand.value = -operand.value;
-    }
-    if (*end)
-      fail("'" + digits + "' is no number");
-    return operand;
-  }
-
-  uint64_t integer() {
-    Operand operand = number();
-    if (operand.kind != Operand::Integer)
-      fail("expected an integer");
-    return operand.value;
-  }
-
   void topLevel() {
     std::string word = directive();
     if (word.empty())
-      fail("expected a directive before '" + std::string(text.substr(at, 20)) + "'");
+      failExpected("a directive");
     if (word == "version") {
       skipSpace();
       while (std::isdigit(static_cast<unsigned char>(peek())) || peek() == '.')
@@ -231,23 +91,6 @@ private:
         functionDeclaration(word == "entry", external);
       else
         variables(word, external, module.variables);
-    }
-  }
-
-  void skipLine() {
-    while (at < text.size() && peek() != '\n')
-      ++at;
-  }
-
-  void skipBraces() {
-    expect('{');
-    for (unsigned depth = 1; depth; advance()) {
-      if (at >= text.size())
-        fail("braces are not closed");
-      if (peek() == '{')
-        ++depth;
-      else if (peek() == '}')
-        --depth;
     }
   }
 
@@ -318,12 +161,6 @@ private:
       result.data.resize(result.size);
     }
     return result;
-  }
-
-  void skipUntil(char c) {
-    while (at < text.size() && peek() != c)
-      advance();
-    expect(c);
   }
 
   void initialiser(Variable &variable, const Type &type) {
@@ -509,19 +346,14 @@ private:
       }
       at = before;
     }
-    skipSpace();
-    std::string opcode;
-    while (isNameCharacter(peek()) || peek() == '.' || peek() == ':') {
-      opcode += peek();
-      ++at;
-    }
+    std::string opcode = this->opcode();
     for (size_t from = 0; from <= opcode.size();) {
       size_t dot = std::min(opcode.find('.', from), opcode.size());
       instruction.opcode.push_back(opcode.substr(from, dot - from));
       from = dot + 1;
     }
     if (opcode.empty())
-      fail("expected an instruction before '" + std::string(text.substr(at, 20)) + "'");
+      failExpected("an instruction");
     if (instruction.opcode[0] == "call")
       callOperands(instruction);
     else if (skipSpace(), peek() != ';') {

@@ -72,24 +72,10 @@ private:
   static void addMbarriers(std::map<std::string, Entry> &table);
   static void addWarpgroups(std::map<std::string, Entry> &table);
 
-  // Translate.cpp: names, operands, control.
+  // Translate.cpp: instructions and control flow.
   [[noreturn]] void fail(const std::string &message) const;
   void declare();
-  void placeVariables();
   void instruction();
-  const Operand &operand(size_t i) const;
-  Type lastType() const;
-  std::vector<Type> types() const;
-  const Type *registerType(const std::string &name) const;
-  Value *slot(const std::string &name);
-  const Variable *variable(const std::string &name, unsigned &scope) const;
-  Value *symbolAddress(const std::string &name);
-  Value *special(const std::string &name);
-  Value *threadField(size_t offset, llvm::Type *type, bool constant = true);
-  Value *read(const Operand &operand, unsigned bits);
-  Value *predicate(const Operand &operand);
-  void write(const Operand &operand, Value *value, bool isSigned = false);
-  void writeName(const std::string &name, Value *value, bool isSigned = false);
   Value *call(const char *name, llvm::Type *result, llvm::ArrayRef<Value *> arguments);
   Site *newSite();
   Value *constantPointer(const void *pointer);
@@ -106,6 +92,33 @@ private:
   void callFunction();
   void nothing() {}
   void returnFromFunction();
+
+  // TranslateVariables.cpp
+  void placeVariables();
+
+  // TranslateOperands.cpp
+  const Operand &operand(size_t i) const;
+  Type lastType() const;
+  std::vector<Type> types() const;
+  // Returns the first result of `find` that is not null, from the instruction's scope outwards.
+  template <typename Find> auto outwards(Find find) const {
+    for (unsigned scope = at->scope;; scope = function.scopes[scope].parent) {
+      if (auto found = find(scope))
+        return found;
+      if (scope == 0)
+        return decltype(find(scope)){};
+    }
+  }
+  const Type *registerType(const std::string &name) const;
+  Value *slot(const std::string &name);
+  const Variable *variable(const std::string &name, unsigned &scope) const;
+  Value *symbolAddress(const std::string &name);
+  Value *special(const std::string &name);
+  Value *threadField(size_t offset, llvm::Type *type, bool constant = true);
+  Value *read(const Operand &operand, unsigned bits);
+  Value *predicate(const Operand &operand);
+  void write(const Operand &operand, Value *value, bool isSigned = false);
+  void writeName(const std::string &name, Value *value, bool isSigned = false);
 
   // TranslateArithmetic.cpp
   Value *toCompute(const Type &type, Value *bits, bool flush);
