@@ -1,4 +1,4 @@
-#include "compiler/Kernel/Tiling/Attention/Pairs.h"
+#include "compiler/Kernel/Tiling/Attention/ScoreChain.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -188,20 +188,31 @@ LogicalResult heddle::emitSumsOneByOne(Operation *anchor, const Attention &atten
                                        ValueRange parameters, Region *region, KernelEmitter &emitter) {
   PairsFrame frame(emitter, attention, ownsQueries);
   Value result = anchor->getResult(0);
+  int64_t width = attention.width();
+  std::optional<ScoreChain> chain;
+  if (!emitter.isInMemory(pairs))
+    chain = ScoreChain::of(pairs);
+  SmallVector<int64_t> extents{width};
+  if (chain)
+    extents.push_back(attention.pairKeys);
   LogicalResult finished = success();
-  frame.emit({attention.width()}, /*whole=*/false, [&] {
-    Value total = frame.sums(frame.first, parameters, region, [&](Value from, int64_t rows) -> Value {
-      if (!attention.users.empty() && !ownsQueries) {
+  frame.emit(extents, /*whole=*/chain.has_value(), [&] {
+    Value row = chain ? chain->emitRow(frame, finished) : Value();
+    auto number = [&](Value from, int64_t rows) -> Value {
+      if (row)
+        return emitter.load(row, {emitter.index(0), from, 1, rows, {}, frame.otherLength}, Padding::Zero,
+                            /*transposed=*/true);
+      Value memory = emitter.memoryOf(pairs);
+      if (!ownsQueries && !attention.users.empty()) {
         auto of = [&](Value list) {
           Value number = memref::LoadOp::create(frame.b, emitter.memoryOf(list), ValueRange{frame.sequence, from});
           return arith::IndexCastOp::create(frame.b, frame.b.getIndexType(), number).getResult();
         };
         Value user = of(attention.users[0]), slot = emitter.add(frame.firstOfHead, of(attention.users[1]));
-        Value pair = memref::LoadOp::create(frame.b, emitter.memoryOf(pairs), ValueRange{user, slot});
+        Value pair = memref::LoadOp::create(frame.b, memory, ValueRange{user, slot});
         return tile::SplatOp::create(frame.b, emitter.tileType(rows, 1), pair).getResult();
       }
-      Value end = emitter.add(frame.otherStart, frame.otherLength);
-      Place place{emitter.add(frame.otherStart, from), emitter.add(frame.firstOfHead, frame.owned), rows, 1, end, {}};
+      Place place;
       if (ownsQueries)
         place = {frame.ownedRow,
                  emitter.add(frame.firstOfHead, from),
@@ -209,16 +220,28 @@ LogicalResult heddle::emitSumsOneByOne(Operation *anchor, const Attention &atten
                  rows,
                  {},
                  emitter.add(frame.firstOfHead, frame.otherLength)};
-      return emitter.load(emitter.memoryOf(pairs), place, Padding::Zero, /*transposed=*/ownsQueries);
-    });
-    Place place{frame.ownedRow,
-                emitter.add(frame.headColumn, frame.first),
-                1,
-                frame.lanes,
-                {},
-                frame.limitOf(frame.headColumn, attention.width())};
-    emitter.define(result, place, total);
-    finished = emitter.finish(cast<RankedTensorType>(result.getType()), place);
+      else
+        place = {emitter.add(frame.otherStart, from),
+                 emitter.add(frame.firstOfHead, frame.owned),
+                 rows,
+                 1,
+                 emitter.add(frame.otherStart, frame.otherLength),
+                 {}};
+      return emitter.load(memory, place, Padding::Zero, /*transposed=*/ownsQueries);
+    };
+    auto sumColumns = [&](Value column, ValueRange) -> SmallVector<Value> {
+      Value total = frame.sums(column, parameters, region, number);
+      Value first = emitter.add(frame.headColumn, column);
+      Place place{frame.ownedRow, first, 1, frame.lanes, {}, frame.limitOf(frame.headColumn, width)};
+      emitter.define(result, place, total);
+      if (succeeded(finished))
+        finished = emitter.finish(cast<RankedTensorType>(result.getType()), place);
+      return {};
+    };
+    if (chain)
+      emitter.loop(emitter.index(0), emitter.index(width), frame.lanes, width, {}, sumColumns);
+    else
+      sumColumns(frame.first, {});
   });
   return finished;
 }

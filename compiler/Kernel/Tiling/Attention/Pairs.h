@@ -62,16 +62,8 @@ private:
                    Value rowLimit);
 };
 
-/// Returns the ops that a kernel of single queries computes on the way to its sums over keys (context, or a gradient of
-/// queries), without the anchor: scores, softmax or its gradient, elementwise ops on both, and the ops that store their
-/// results as rows of a step. Empty if `pairs`, the numbers that the anchor takes, are not computed this way.
-SmallVector<Operation *> getLoneQueryChain(Operation *anchor, Value pairs);
-
-/// Emits such a kernel. `finish` stores the anchor's columns.
-LogicalResult emitLoneQueries(Operation *anchor, const Attention &attention, Value pairs, ValueRange parameters,
-                              Region *region, KernelEmitter &emitter);
-
-/// Emits the kernel of an anchor that reads the pairs' numbers from memory.
+/// Emits the kernel of an anchor that sums over pairs (`PairsFrame::sums`). The pairs' numbers are in memory, or a
+/// ScoreChain computes them in the kernel.
 LogicalResult emitSumsOneByOne(Operation *anchor, const Attention &attention, bool ownsQueries, Value pairs,
                                ValueRange parameters, Region *region, KernelEmitter &emitter);
 

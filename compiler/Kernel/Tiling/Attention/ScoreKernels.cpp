@@ -3,7 +3,7 @@
 // fused attention, or pairs are taken one by one.
 #include "compiler/Kernel/Tiling/Attention/AttentionFrame.h"
 #include "compiler/Kernel/Tiling/Attention/AttentionKernels.h"
-#include "compiler/Kernel/Tiling/Attention/Pairs.h"
+#include "compiler/Kernel/Tiling/Attention/ScoreChain.h"
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -61,16 +61,14 @@ struct ScoresGradKernel : KernelOpInterface::ExternalModel<ScoresGradKernel<Grad
 
   bool takesEpilogue(Operation *) const { return true; }
   SmallVector<Operation *> getChain(Operation *op) const {
-    return ownsQueries ? getLoneQueryChain(op, cast<GradOp>(op).getGradient()) : SmallVector<Operation *>();
+    auto grad = cast<GradOp>(op);
+    return ownsQueries ? ScoreChain::opsOf(op, attentionOf(grad), grad.getGradient()) : SmallVector<Operation *>();
   }
 
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto grad = cast<GradOp>(op);
-    Attention attention = attentionOf(grad);
-    if (!emitter.isInMemory(grad.getGradient()))
-      return emitLoneQueries(op, attention, grad.getGradient(), grad.getParameters(), &grad.getSlope(), emitter);
-    return emitSumsOneByOne(op, attention, ownsQueries, grad.getGradient(), grad.getParameters(), &grad.getSlope(),
-                            emitter);
+    return emitSumsOneByOne(op, attentionOf(grad), ownsQueries, grad.getGradient(), grad.getParameters(),
+                            &grad.getSlope(), emitter);
   }
 };
 
@@ -127,14 +125,14 @@ struct ContextKernel : KernelOpInterface::ExternalModel<ContextKernel, ContextOp
 
   bool takesEpilogue(Operation *op) const { return isOneByOne(attentionOf(cast<ContextOp>(op))); }
   SmallVector<Operation *> getChain(Operation *op) const {
-    return takesEpilogue(op) ? getLoneQueryChain(op, cast<ContextOp>(op).getWeights()) : SmallVector<Operation *>();
+    auto context = cast<ContextOp>(op);
+    Attention attention = attentionOf(context);
+    return isOneByOne(attention) ? ScoreChain::opsOf(op, attention, context.getWeights()) : SmallVector<Operation *>();
   }
 
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto context = cast<ContextOp>(op);
     Attention attention = attentionOf(context);
-    if (!emitter.isInMemory(context.getWeights()))
-      return emitLoneQueries(op, attention, context.getWeights(), {}, nullptr, emitter);
     if (isOneByOne(attention))
       return emitSumsOneByOne(op, attention, /*ownsQueries=*/true, context.getWeights(), {}, nullptr, emitter);
     AttentionFrame frame(emitter, attention, Owns::Queries, /*products=*/1);

@@ -1,8 +1,7 @@
 // Softmax of rows, its gradient, the cross entropy, and a row's largest element.
+#include "compiler/Kernel/Tiling/Frames/RowSoftmax.h"
 #include "compiler/Kernel/Tiling/Rows/RowFrame.h"
 #include "compiler/Kernel/Tiling/Rows/RowKernels.h"
-
-#include "mlir/Dialect/Math/IR/Math.h"
 
 #include <limits>
 
@@ -12,9 +11,6 @@ using namespace mlir::heddle;
 namespace {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
-/// Lower than any logit. The difference of two such values is still finite.
-constexpr double kLowest = -1e30;
 
 struct CrossEntropyKernel : KernelOpInterface::ExternalModel<CrossEntropyKernel, CrossEntropyOp> {
   // One pass: the sum of exponentials is kept relative to the largest logit so far.
@@ -26,23 +22,21 @@ struct CrossEntropyKernel : KernelOpInterface::ExternalModel<CrossEntropyKernel,
     RowFrame frame(emitter, logits, hasEpilogue ? 2 : 1);
     double smoothing = entropy.getSmoothing().convertToDouble();
     Value target = emitter.evaluate(entropy.getTargets(), frame.column());
-    Value lowest = emitter.constant(frame.rows, 1, kLowest);
-    SmallVector<Value> totals = frame.walk(
-        {lowest, frame.zero(), frame.zero(), frame.zero()},
-        [&](const Place &place, ValueRange state) -> SmallVector<Value> {
-          Value x = emitter.evaluate(entropy.getLogits(), place);
-          Value present = frame.inside(x, place, kLowest);
-          Value largest = arith::MaximumFOp::create(b, state[0], emitter.reduce(tile::Combine::Max, present, 1));
-          Value rescale = math::ExpOp::create(b, arith::SubFOp::create(b, state[0], largest));
-          Value powers = math::ExpOp::create(b, arith::SubFOp::create(b, present, frame.wide(largest, place)));
-          Value exponentials = math::FmaOp::create(b, state[1], rescale, emitter.reduce(tile::Combine::Sum, powers, 1));
-          Value sum = arith::AddFOp::create(b, state[2], emitter.reduce(tile::Combine::Sum, x, 1));
-          Value hit = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, frame.wide(emitter.indices(place, 1), place),
-                                            frame.wide(target, place));
-          Value chosen = arith::SelectOp::create(b, hit, x, emitter.constant(frame.rows, place.columns, 0));
-          Value score = arith::AddFOp::create(b, state[3], emitter.reduce(tile::Combine::Sum, chosen, 1));
-          return {largest, exponentials, sum, score};
-        });
+    RowSoftmax softmax(emitter, frame.rows);
+    SmallVector<Value> begin = softmax.begin();
+    begin.append({frame.zero(), frame.zero()});
+    SmallVector<Value> totals = frame.walk(begin, [&](const Place &place, ValueRange state) -> SmallVector<Value> {
+      Value x = emitter.evaluate(entropy.getLogits(), place);
+      Value present = frame.inside(x, place, RowSoftmax::kLowest);
+      SmallVector<Value> next = softmax.add(state, present);
+      Value sum = arith::AddFOp::create(b, state[2], emitter.reduce(tile::Combine::Sum, x, 1));
+      Value hit = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, frame.wide(emitter.indices(place, 1), place),
+                                        frame.wide(target, place));
+      Value chosen = arith::SelectOp::create(b, hit, x, emitter.constant(frame.rows, place.columns, 0));
+      Value score = arith::AddFOp::create(b, state[3], emitter.reduce(tile::Combine::Sum, chosen, 1));
+      next.append({sum, score});
+      return next;
+    });
     Value logSumExp = arith::AddFOp::create(b, totals[0], math::LogOp::create(b, totals[1]));
     Value mapping = arith::MulFOp::create(
         b, totals[2], emitter.constant(frame.rows, 1, smoothing / static_cast<double>(frame.matrix.columns)));
@@ -73,36 +67,21 @@ struct SoftmaxKernel : KernelOpInterface::ExternalModel<SoftmaxKernel, SoftmaxOp
     auto softmax = cast<SoftmaxOp>(op);
     auto &b = emitter.builder();
     RowFrame frame(emitter, *Matrix::of(softmax.getType()), 2);
-    Value lowest = emitter.constant(frame.rows, 1, kLowest);
-    // Elements are raised to at least this value, because a difference of infinities would be NaN.
-    auto input = [&](const Place &place) -> Value {
-      Value x = frame.inside(emitter.evaluate(softmax.getInput(), place), place, kLowest);
-      return arith::MaximumFOp::create(b, x, frame.wide(lowest, place));
-    };
-    auto power = [&](Value x, Value largest) -> Value {
-      return math::ExpOp::create(b, arith::SubFOp::create(b, x, largest));
+    RowSoftmax rows(emitter, frame.rows);
+    auto input = [&](const Place &place) {
+      Value x = emitter.evaluate(softmax.getInput(), place);
+      return rows.raise(frame.inside(x, place, RowSoftmax::kLowest));
     };
     SmallVector<Value> totals =
-        frame.walk({lowest, frame.zero()}, [&](const Place &place, ValueRange state) -> SmallVector<Value> {
-          Value x = input(place);
-          Value largest = arith::MaximumFOp::create(b, state[0], emitter.reduce(tile::Combine::Max, x, 1));
-          Value sum = emitter.reduce(tile::Combine::Sum, power(x, frame.wide(largest, place)), 1);
-          return {largest, math::FmaOp::create(b, state[1], power(state[0], largest), sum)};
-        });
+        frame.walk(rows.begin(), [&](const Place &place, ValueRange state) { return rows.add(state, input(place)); });
     if (softmax.getSink()) { // one more element
       Value number = emitter.loadScalar(softmax.getSink(), frame.partNumber ? frame.partNumber : emitter.index(0));
-      Value sink = tile::SplatOp::create(b, emitter.tileType(frame.rows, 1), number);
-      Value largest = arith::MaximumFOp::create(b, totals[0], sink);
-      totals = {largest,
-                math::FmaOp::create(b, totals[1], power(totals[0], largest), power(sink, largest)).getResult()};
+      totals = rows.add(totals, tile::SplatOp::create(b, emitter.tileType(frame.rows, 1), number));
     }
-    // If all elements are lowest, all results are zero.
-    Value any = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, totals[0], lowest);
-    Value inverse = arith::DivFOp::create(b, emitter.constant(frame.rows, 1, 1), totals[1]);
-    Value scale = arith::SelectOp::create(b, any, inverse, frame.zero());
+    Value scale = rows.scale(totals);
     LogicalResult finished = success();
     frame.walk({}, [&](const Place &place, ValueRange) -> SmallVector<Value> {
-      Value powers = power(input(place), frame.wide(totals[0], place));
+      Value powers = rows.power(input(place), totals[0]);
       emitter.define(softmax.getResult(), place, arith::MulFOp::create(b, powers, frame.wide(scale, place)));
       finished = emitter.finish(frame.matrix, place);
       return {};

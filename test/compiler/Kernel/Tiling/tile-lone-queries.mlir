@@ -100,8 +100,8 @@ func.func @elsewhere(%q: !rows, %k: !tokens, %v: !tokens, %ks: !numbers, %kl: !n
   return %c : !rows
 }
 
-// The row of 48 scores is in shared memory: 8 at a time come in, with the largest; the sum of their powers; the weights; and the sum of
-// 8 keys' values at a time.
+// The row of 48 scores is in shared memory. One walk over the keys computes 8 scores at a time, their maximum and the sum of their
+// powers, a second one the weights, and a third one the sum of 8 keys' values at a time.
 // CHECK-LABEL: tile.func @context_scores_mask_softmax_Tx8(
 // CHECK-SAME: %[[Q:[a-z0-9]+]]: memref<?x8xf32>, %[[K:[a-z0-9]+]]: memref<?x8xf32>
 // CHECK: %[[ROW:.*]] = tile.shared : memref<1x48xf32
@@ -112,13 +112,13 @@ func.func @elsewhere(%q: !rows, %k: !tokens, %v: !tokens, %ks: !numbers, %kl: !n
 // CHECK: tile.load %[[K]]
 // CHECK: tile.store %[[S:.*]], %[[ROW]]
 // CHECK: tile.reduce  max %[[S]] dim 1
-// CHECK: tile.wait
-// CHECK: scf.for
-// CHECK: tile.load %[[ROW]]
 // CHECK: math.exp
 // CHECK: tile.reduce  sum
+// CHECK: math.fma
+// CHECK: tile.wait
 // CHECK: arith.divf
 // CHECK: scf.for
+// CHECK: tile.load %[[ROW]]
 // CHECK: math.exp
 // CHECK: tile.store %{{.*}}, %[[ROW]]
 // CHECK: tile.wait
