@@ -43,17 +43,17 @@ def SinkLoadsPass : Pass<"heddle-sink-loads", "::mlir::tile::FuncOp"> {
 }
 
 def StageOperandsPass : Pass<"heddle-stage-operands", "::mlir::tile::FuncOp"> {
-  let summary = "Copy the operands of products to shared memory ahead of their use (software pipelining)";
+  let summary = "Bring the operands of products to shared memory ahead of their use (software pipelining)";
   let description = [{
-    On tile.func before its layouts are assigned. Tiles that a loop of a kernel on fragments loads for a tile.dot come through a
-    ring of tiles in shared memory, which asynchronous copies fill ahead of their use. A column of numbers that the loop loads as
-    a row beside them comes through a ring, too. Tiles that are the same in all iterations are copied once. With `warpgroup`, if a
-    loop has only one product, it becomes a tile.warpgroup_dot, which overlaps with the product of the next iteration.
+    On tile.func before its layouts are assigned. Tiles that a loop loads for a tile.dot come through a ring of tiles in shared
+    memory. In kernels on fragments, asynchronous copies fill the ring some iterations ahead. A column of numbers that the loop
+    loads as a row beside them comes through a ring, too. Tiles that are the same in all iterations are copied once. On targets
+    with warpgroups, if a loop has only one product, it becomes a tile.warpgroup_dot, which overlaps with the product of the next
+    iteration. In kernels in blocks or on cooperative matrices, lanes load a tile into registers one iteration ahead, and write it
+    to shared memory at the end of that iteration.
   }];
   let options = [
-    Option<"stages", "stages", "int64_t", /*default=*/"3", "Tiles of a ring, at most">,
-    Option<"bytesOfLane", "bytes", "int64_t", /*default=*/"896", "Shared memory for each lane of a workgroup">,
-    Option<"warpgroup", "warpgroup", "int64_t", /*default=*/"0", "Subgroups whose tensor cores read operands from shared memory together; 0: none do">
+    Option<"target", "target", "std::string", /*default=*/"kDefaultTarget.str()", "The target whose operands are brought">
   ];
 }
 
@@ -97,16 +97,5 @@ def AlternateWarpgroupsPass : Pass<"heddle-alternate-warpgroups", "::mlir::tile:
   }];
   let options = [
     Option<"warpgroup", "warpgroup", "int64_t", /*default=*/"4", "Subgroups of a warpgroup">
-  ];
-}
-
-def StageThroughRegistersPass : Pass<"heddle-stage-through-registers", "::mlir::tile::FuncOp"> {
-  let summary = "Read the operands of products an iteration ahead and write them to shared memory (software pipelining)";
-  let description = [{
-    On tile.func before its layouts are assigned. If a loop of a kernel in blocks or on cooperative matrices loads tiles for a
-    tile.dot, it reads them one iteration ahead, and writes them to shared memory at the end of that iteration.
-  }];
-  let options = [
-    Option<"target", "target", "std::string", /*default=*/"kDefaultTarget.str()", "The target whose operands are read ahead">
   ];
 }

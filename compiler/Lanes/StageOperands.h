@@ -10,14 +10,11 @@
 
 namespace mlir::heddle {
 
-/// `heddle-stage-operands` with the stages and the shared memory of a profile.
+/// `heddle-stage-operands` for a profile, which must outlive the pass.
 std::unique_ptr<Pass> createStageOperandsPass(const TargetProfile &profile);
 
 /// `heddle-specialize-warps` with the producers, the shared memory and the warpgroup size of a profile.
 std::unique_ptr<Pass> createSpecializeWarpsPass(const TargetProfile &profile);
-
-/// `heddle-stage-through-registers` for a profile, which must outlive the pass.
-std::unique_ptr<Pass> createStageThroughRegistersPass(const TargetProfile &profile);
 
 /// `heddle-use-warpgroups` with the warpgroup size of a profile that has warpgroups.
 std::unique_ptr<Pass> createUseWarpgroupsPass(const TargetProfile &profile);

@@ -116,14 +116,11 @@ static void buildLayout(OpPassManager &passes, const PipelineOptions &options) {
     passes.addNestedPass<tile::FuncOp>(createCSEPass()); // equal indices become one value
     if (options.profile->tensor.producers > 0)
       passes.addNestedPass<tile::FuncOp>(createSpecializeWarpsPass(*options.profile));
-    if (options.profile->tensor.copiesAhead)
-      passes.addNestedPass<tile::FuncOp>(createStageOperandsPass(*options.profile)); // fragments
+    passes.addNestedPass<tile::FuncOp>(createStageOperandsPass(*options.profile));
     if (options.profile->tensor.warpgroup > 0) {
       passes.addNestedPass<tile::FuncOp>(createUseWarpgroupsPass(*options.profile));
       passes.addNestedPass<tile::FuncOp>(createAlternateWarpgroupsPass({options.profile->tensor.warpgroup}));
     }
-    // For blocks and cooperative matrices.
-    passes.addNestedPass<tile::FuncOp>(createStageThroughRegistersPass(*options.profile));
   }
   passes.addNestedPass<tile::FuncOp>(createAssignLayoutsPass(*options.profile));
 }

@@ -1,4 +1,4 @@
-// RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(cse,heddle-stage-through-registers,heddle-assign-layouts{target=vulkan:portable},cse))' | FileCheck %s -DSUMS='#tile.simt<lanes = [16, 8], strides = [8, 1], vector = 4>' -DLEFT='#tile.simt<lanes = [16, 1], strides = [8, 1], vector = 4>' -DRIGHT='#tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>' -DTURNED='#tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>'
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(cse,heddle-stage-operands{target=vulkan:portable},heddle-assign-layouts{target=vulkan:portable},cse))' | FileCheck %s -DSUMS='#tile.simt<lanes = [16, 8], strides = [8, 1], vector = 4>' -DLEFT='#tile.simt<lanes = [16, 1], strides = [8, 1], vector = 4>' -DRIGHT='#tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>' -DTURNED='#tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>'
 
 // Sixteen lanes down and eight along a block: a lane reads its rows of the left side and its columns of the right side,
 // four places of the contracted dimension at a time. The next tiles are read by neighbouring lanes side by side, and are in

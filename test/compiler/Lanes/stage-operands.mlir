@@ -1,13 +1,13 @@
-// RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-stage-operands{stages=3}))' --split-input-file | FileCheck %s
-// RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-stage-operands{stages=4 warpgroup=4}))' --split-input-file | FileCheck %s --check-prefix=WARPGROUP
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-stage-operands{target=cuda:sm_80}))' --split-input-file | FileCheck %s
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-stage-operands{target=cuda:sm_90a}))' --split-input-file | FileCheck %s --check-prefix=WARPGROUP
 
-// Two tiles are on their way when the loop starts. Each turn waits for the oldest and reads from the ring; then it copies
-// the next but one over the tile of the turn before.
+// Three tiles are on their way when the loop starts. Each turn waits for the oldest and reads from the ring; then it copies
+// a tile three turns ahead over the tile of the turn before.
 // CHECK-LABEL: tile.func @product
 tile.func @product(%a: memref<64x256xbf16>, %b: memref<256x64xbf16>, %c: memref<64x64xf32>, %n: index)
     attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
-  // CHECK-DAG: %[[LEFT:.*]] = tile.shared : memref<192x32xbf16, #tile.swizzled, #gpu.address_space<workgroup>>
-  // CHECK-DAG: %[[RIGHT:.*]] = tile.shared : memref<96x64xbf16, #tile.swizzled, #gpu.address_space<workgroup>>
+  // CHECK-DAG: %[[LEFT:.*]] = tile.shared : memref<256x32xbf16, #tile.swizzled, #gpu.address_space<workgroup>>
+  // CHECK-DAG: %[[RIGHT:.*]] = tile.shared : memref<128x64xbf16, #tile.swizzled, #gpu.address_space<workgroup>>
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
   %c0 = arith.constant 0 : index
   %c32 = arith.constant 32 : index
@@ -18,14 +18,17 @@ tile.func @product(%a: memref<64x256xbf16>, %b: memref<256x64xbf16>, %c: memref<
   // CHECK: tile.commit
   // CHECK: scf.if
   // CHECK: tile.commit
+  // CHECK: scf.if
+  // CHECK: tile.commit
   // CHECK: scf.for %[[K:.*]] = {{.*}} iter_args(%{{.*}}, %[[CURRENT:.*]] = %{{.*}}, %[[AHEAD:.*]] = %{{.*}})
-  // CHECK: tile.wait 1
+  // CHECK: tile.wait 2
   // CHECK: %[[ROW:.*]] = arith.muli %[[CURRENT]]
   // CHECK: %[[X:.*]] = tile.load %[[LEFT]][%[[ROW]], %{{.*}}] {any_padding} : {{.*}} -> tensor<64x32xbf16>
   // CHECK: %[[Y:.*]] = tile.load %[[RIGHT]][{{.*}}] {any_padding, transposed} : {{.*}} -> tensor<64x32xbf16>
   // CHECK: tile.dot %[[X]], %[[Y]]
   // CHECK: %[[LATER:.*]] = arith.addi
-  // CHECK: %[[LATEST:.*]] = arith.addi %[[LATER]]
+  // CHECK: %[[STILL:.*]] = arith.addi %[[LATER]]
+  // CHECK: %[[LATEST:.*]] = arith.addi %[[STILL]]
   // CHECK: scf.if
   // CHECK: arith.muli %[[AHEAD]]
   // CHECK: tile.copy %{{.*}}[%{{.*}}, %[[LATEST]]] to %[[LEFT]]

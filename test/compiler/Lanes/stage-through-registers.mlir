@@ -1,8 +1,4 @@
-// RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-stage-through-registers{target=vulkan:nvidia}))' | FileCheck %s
-// RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-stage-through-registers{target=cuda:sm_80}))' | FileCheck %s --check-prefix=FRAGMENTS --implicit-check-not=tile.shared
-
-// Where tensor cores take fragments, nothing happens here.
-// FRAGMENTS-LABEL: tile.func @product
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-stage-operands{target=vulkan:nvidia}))' | FileCheck %s
 
 // The first tiles are in the rings when the loop starts. Each turn waits for all lanes, reads the next tiles, multiplies
 // those of the ring, and writes the next ones beside them. The last turn reads its own tiles once more.

@@ -1,7 +1,7 @@
 // Attention in blocks, for GPUs without tensor cores: keys and values of a step come to shared memory, and so do the
 // probabilities, between barriers. Products are loops over parts of the head's width, or of the step.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:portable})' | FileCheck %s
-// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:portable},tile.func(heddle-stage-through-registers,heddle-assign-layouts{target=vulkan:portable},heddle-lower-to-lanes))' | FileCheck %s --check-prefix=LANES
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:portable},tile.func(heddle-stage-operands{target=vulkan:portable},heddle-assign-layouts{target=vulkan:portable},heddle-lower-to-lanes))' | FileCheck %s --check-prefix=LANES
 
 !x = tensor<?x128xf32, #heddle.dims<"tokens">>
 !heads = tensor<?x2xf32, #heddle.dims<"tokens">>

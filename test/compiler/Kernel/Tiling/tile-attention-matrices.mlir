@@ -1,8 +1,8 @@
 // Attention on cooperative matrices: layouts convert each product's sums for lanes, and what lanes make of them goes through
 // shared memory as f16.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:nvidia})' | FileCheck %s
-// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:nvidia},tile.func(heddle-stage-through-registers{target=vulkan:nvidia},heddle-assign-layouts{target=vulkan:nvidia},heddle-lower-conversions))' | FileCheck %s --check-prefix=MEMORY
-// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:nvidia},tile.func(heddle-stage-through-registers{target=vulkan:nvidia},heddle-assign-layouts{target=vulkan:nvidia},heddle-lower-conversions,heddle-lower-to-lanes))' | FileCheck %s --check-prefix=LANES
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:nvidia},tile.func(heddle-stage-operands{target=vulkan:nvidia},heddle-assign-layouts{target=vulkan:nvidia},heddle-lower-conversions))' | FileCheck %s --check-prefix=MEMORY
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:nvidia},tile.func(heddle-stage-operands{target=vulkan:nvidia},heddle-assign-layouts{target=vulkan:nvidia},heddle-lower-conversions,heddle-lower-to-lanes))' | FileCheck %s --check-prefix=LANES
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:portable})' | FileCheck %s --check-prefix=BLOCKS
 
 !x = tensor<?x128xf16, #heddle.dims<"tokens">>
