@@ -1,9 +1,10 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-alternate-warpgroups,cse))' | FileCheck %s
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-alternate-warpgroups{warpgroup=2}))' | FileCheck %s --check-prefix=OTHER
 
-// A ring of three tiles, of which a step reads one and copies the next. The first step comes before the loop, its softmax included. In the loop the
-// last step's sum and the next scores are multiplied together; the second warpgroup waits where the first one begins, and after that all meet between
-// products and softmax. The last sum comes behind the loop, when the first warpgroup has met the second for the last time.
+// A ring of three tiles: a step reads one and copies the next. The first step, including its softmax, comes before the
+// loop. In the loop the last step's sum and the next scores are multiplied together. The second warpgroup waits where
+// the first one begins. All lanes meet between matmuls and softmax. The last sum comes after the loop, once the first
+// warpgroup has met the second for the last time.
 // CHECK-LABEL: tile.func @forward
 // CHECK: %[[OWN:.*]] = tile.shared : memref<128x64xbf16, #tile.swizzled<panel_rows = 128>
 // CHECK: %[[KEYS:.*]] = tile.shared : memref<192x64xbf16, #tile.swizzled<panel_rows = 64>
@@ -40,7 +41,7 @@
 // CHECK: } else {
 // CHECK: tile.store
 
-// A kernel of four warpgroups, as the option has it, is as it was.
+// With the option's smaller warpgroups the kernel has four of them, and does not change.
 // OTHER-LABEL: tile.func @forward
 // OTHER-NOT: gpu.barrier
 // OTHER: tile.store
@@ -77,7 +78,7 @@ tile.func @forward(%k: memref<?x64xbf16>, %v: memref<?x64xbf16>, %r: memref<128x
   tile.return
 }
 
-// A ring of two has no tile for the warpgroup that is behind.
+// A ring of two tiles has none for the warpgroup that is behind.
 // CHECK-LABEL: tile.func @no_room
 // CHECK-NOT: gpu.barrier
 // CHECK: tile.return

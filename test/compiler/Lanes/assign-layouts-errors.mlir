@@ -53,7 +53,7 @@ tile.func @tensor() attributes {workgroup = 128 : i64, mapping = #tile.mapping<t
 
 // -----
 
-// Of a transposed right side lanes have columns one by one, of another one four at a time.
+// If the right side is transposed, lanes have single columns of the result, otherwise four adjacent ones.
 tile.func @sums(%x: memref<64x64xf32>) attributes {workgroup = 128 : i64, mapping = #tile.mapping<blocks>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<64x4xf32>

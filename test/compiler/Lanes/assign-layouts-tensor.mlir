@@ -1,9 +1,9 @@
-// One kernel, which says that tensor cores multiply: the target says how these have their tiles.
+// The kernel says that tensor cores multiply. The target decides the layouts of their tiles.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-assign-layouts{target=cuda:sm_80}))' | FileCheck %s --check-prefix=FRAGMENTS
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-assign-layouts{target=vulkan:nvidia}))' | FileCheck %s --check-prefix=MATRICES
 
-// The left side and the sums are distributed alike to all subgroups, and the right side whole to each. What is computed of the
-// sums is distributed like them.
+// The left side and the sums are distributed over all subgroups, and each subgroup has the whole right side. Values
+// computed from the sums have their layout.
 // FRAGMENTS-LABEL: tile.func @product
 // FRAGMENTS-SAME: subgroup = 32
 // FRAGMENTS: tile.load {{.*}} -> tensor<64x16xf16, #tile.fragment<subgroups = 4, rows = 8>>
@@ -11,7 +11,7 @@
 // FRAGMENTS-NOT: tile.convert_layout
 // FRAGMENTS: math.exp %{{.*}} : tensor<64x64xf32, #tile.fragment<subgroups = 4, rows = 8>>
 
-// Matrices come from shared memory: operands that do not are converted, and so are sums for all that lanes compute.
+// Matrices are loaded from shared memory. Other operands are converted, and so are sums for all ops that lanes compute.
 // MATRICES-LABEL: tile.func @product
 // MATRICES-SAME: subgroup = 32
 // MATRICES: %[[X:.*]] = tile.load {{.*}} -> tensor<64x16xf16, #tile.simt<

@@ -1,7 +1,7 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-assign-layouts{target=vulkan:portable}))' | FileCheck %s
 
-// Of a transposed left side in blocks each lane has all rows of the contracted dimension, and so it has the number of each row, here
-// whether the row counts.
+// If the left side is transposed in blocks, each lane has all rows of the K dimension. So it also has each row's
+// number, here whether the row counts.
 // CHECK-LABEL: tile.func @gradient_of_windows
 // CHECK: %[[INSIDE:.*]] = arith.cmpi eq, %{{.*}} : tensor<16x1xi32, [[LEFT:#tile.simt<lanes = \[1, 16\], strides = \[1, 8\], vector = 1>]]>
 // CHECK: tile.broadcast %[[INSIDE]] : tensor<16x1xi1, [[LEFT]]> -> tensor<16x64xi1, [[LEFT]]>

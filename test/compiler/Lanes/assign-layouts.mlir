@@ -1,7 +1,7 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-assign-layouts))' > %t
 // RUN: FileCheck %s --input-file=%t -DCOLUMNS='#tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>' -DROWS='#tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>' -DWHOLE='#tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>'
 
-// Columns are distributed over the lanes in turn, 4 at a time; a tile of one column lies in each lane whole under the same layout.
+// Lanes take 4 adjacent columns in turn. With the same layout, each lane has all of a tile of one column.
 // CHECK-LABEL: tile.func @columns
 tile.func @columns(%x: memref<?x64xf32>, %bias: memref<1x64xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
@@ -22,7 +22,7 @@ tile.func @columns(%x: memref<?x64xf32>, %bias: memref<1x64xf32>) attributes {wo
   tile.return
 }
 
-// A row belongs to a lane, and so does what a reduction makes of it; loops carry both.
+// Each row belongs to a lane, and so does the result of its reduction. Loops carry both.
 // CHECK-LABEL: tile.func @rows
 tile.func @rows(%x: memref<64x64xf32>, %y: memref<64x1xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
@@ -42,7 +42,7 @@ tile.func @rows(%x: memref<64x64xf32>, %y: memref<64x1xf32>) attributes {workgro
   tile.return
 }
 
-// With lanes along the columns, the left side of a product is the one that every lane needs whole.
+// If lanes lie along the columns, every lane needs the whole left side of a matmul.
 // CHECK-LABEL: tile.func @product_along_columns
 tile.func @product_along_columns(%x: memref<?x64xf32>, %w: memref<64x64xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
@@ -57,7 +57,8 @@ tile.func @product_along_columns(%x: memref<?x64xf32>, %w: memref<64x64xf32>) at
   tile.return
 }
 
-// Along the rows it is the right one. What is computed of it before is whole as well, in a lane of its own each.
+// If lanes lie along the rows, every lane needs the whole right side. Values from which it is computed are whole in
+// each lane too.
 // CHECK-LABEL: tile.func @product_along_rows
 tile.func @product_along_rows(%x: memref<?x64xf32>, %w: memref<64x64xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
@@ -74,7 +75,7 @@ tile.func @product_along_rows(%x: memref<?x64xf32>, %w: memref<64x64xf32>) attri
   tile.return
 }
 
-// A constant that both sides use is made twice, once in each layout.
+// A constant that both sides use is created twice, once in each layout.
 // CHECK-LABEL: tile.func @constant_in_two_layouts
 tile.func @constant_in_two_layouts(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
@@ -88,7 +89,7 @@ tile.func @constant_in_two_layouts(%x: memref<64x64xf32>) attributes {workgroup 
   tile.return
 }
 
-// One tile as both sides: whole in each lane as the left one, and converted to the columns that lanes have of the right one.
+// One tile as both sides: whole in each lane as the left side, and converted to each lane's columns as the right side.
 // CHECK-LABEL: tile.func @square
 // CHECK: %[[A:.*]] = tile.load {{.*}} -> tensor<32x32xf32, [[WHOLE]]>
 // CHECK: %[[RIGHT:.*]] = tile.convert_layout %[[A]] : tensor<32x32xf32, [[WHOLE]]> -> tensor<32x32xf32, [[COLUMNS]]>
@@ -102,7 +103,7 @@ tile.func @square(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, mappin
   tile.return
 }
 
-// The result of a product as the left side of the next one, which each lane needs all of.
+// The result of a matmul is the left side of the next one, which each lane needs whole.
 // CHECK-LABEL: tile.func @chain
 // CHECK: %[[E:.*]] = math.exp %{{.*}} : tensor<8x32xf32, [[COLUMNS]]>
 // CHECK: %[[LEFT:.*]] = tile.convert_layout %[[E]] : tensor<8x32xf32, [[COLUMNS]]> -> tensor<8x32xf32, [[WHOLE]]>

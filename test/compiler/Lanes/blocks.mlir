@@ -1,8 +1,9 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(cse,heddle-stage-operands{target=vulkan:portable},heddle-assign-layouts{target=vulkan:portable},cse))' | FileCheck %s -DSUMS='#tile.simt<lanes = [16, 8], strides = [8, 1], vector = 4>' -DLEFT='#tile.simt<lanes = [16, 1], strides = [8, 1], vector = 4>' -DRIGHT='#tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>' -DTURNED='#tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>'
 
-// Sixteen lanes down and eight along a block: a lane reads its rows of the left side and its columns of the right side,
-// four places of the contracted dimension at a time. The next tiles are read by neighbouring lanes side by side, and are in
-// shared memory by the next iteration. What is added up of an operand comes from its ring too, each element to one lane.
+// A block has sixteen lanes along its rows and eight along its columns. A lane reads its rows of the left side and its
+// columns of the right side, four places of the K dimension at a time. Neighbouring lanes read neighbouring elements of
+// the next tiles, and write them to shared memory by the next iteration. The sum of an operand also reads its ring,
+// each element in one lane.
 // CHECK-LABEL: tile.func @product
 // CHECK: %[[A:.*]] = tile.shared : memref<128x16xf32, strided<[20, 1]>
 // CHECK: %[[B:.*]] = tile.shared : memref<32x64xf32, strided<[68, 1]>
@@ -45,9 +46,9 @@ tile.func @product(%a: memref<64x256xf32>, %b: memref<256x64xf32>, %c: memref<64
   tile.return
 }
 
-// A left side that lies the other way round is turned on its way to shared memory; the rows of a transposed right side are
-// distributed one by one, and so are the columns of the result. Operands of 16 bits are widened in registers. The second loop
-// takes the ring of the first, when all lanes have done with it.
+// A transposed left side is transposed on its way to shared memory. Rows of a transposed right side are distributed one
+// by one, and so are columns of the result. 16-bit operands are widened in registers. The second loop reuses the ring
+// of the first, once all lanes are done with it.
 // CHECK-LABEL: tile.func @turned
 // CHECK: %[[A:.*]] = tile.shared : memref<128x16xf16, strided<[24, 1]>
 // CHECK: %[[B:.*]] = tile.shared

@@ -1,8 +1,8 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-assign-layouts{target=vulkan:nvidia}))' | FileCheck %s --check-prefix=LAYOUT
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-assign-layouts{target=vulkan:nvidia},heddle-lower-to-lanes,canonicalize,cse))' | FileCheck %s
 
-// Operands and sums are cooperative matrices. What comes from memory and goes there is distributed over lanes row by row: the 128
-// lanes are 8 along a row of the part of 32 columns that is stored, four elements each.
+// Operands and sums are cooperative matrices. Tiles that are loaded or stored are distributed row by row: 8 of the 128
+// lanes share a row of the stored part of 32 columns, with four elements each.
 // LAYOUT-LABEL: tile.func @product
 // LAYOUT: arith.constant dense<0.000000e+00> : tensor<128x64xf32, #tile.cooperative<sum, side = 16, subgroups = 4>>
 // LAYOUT: tile.load {{.*}} -> tensor<128x32xf16, #tile.cooperative<left, side = 16, subgroups = 4>>
@@ -11,14 +11,14 @@
 // LAYOUT: tile.load {{.*}} -> tensor<128x32xf32, #tile.simt<lanes = [16, 8], strides = [8, 1], vector = 4>>
 // LAYOUT: tile.load {{.*}} -> tensor<1x32xf32, #tile.simt<lanes = [16, 8], strides = [8, 1], vector = 4>>
 
-// Sums are multiplied by what lanes have of each row: a matrix of columns that are alike, again and again.
+// Sums are multiplied by each row's number, as a matrix of equal columns that is used again and again.
 // LAYOUT-LABEL: tile.func @rescaled
 // LAYOUT: tile.broadcast {{.*}} : tensor<64x1xf32, #tile.simt<lanes = [32, 4], strides = [4, 1], vector = 4>> -> tensor<64x16xf32, #tile.simt<lanes = [32, 4]
 // LAYOUT: tile.load {{.*}} -> tensor<64x16xf32, #tile.cooperative<sum, side = 16, subgroups = 4>>
 // LAYOUT: tile.broadcast {{.*}} -> tensor<64x32xf32, #tile.cooperative<sum, side = 16, subgroups = 4>>
 // LAYOUT: arith.mulf {{.*}} : tensor<64x32xf32, #tile.cooperative<sum, side = 16, subgroups = 4>>
 
-// Each of four subgroups has two times four pieces of the sum, of which two times two are in the part that is stored.
+// Each of four subgroups has two times four matrices of the sum. Two times two of them lie in the stored part.
 // CHECK-LABEL: tile.func @product
 tile.func @product(%bias: memref<1x64xf32>, %c: memref<128x64xf32>)
     attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 4 : i64} {
@@ -29,7 +29,8 @@ tile.func @product(%bias: memref<1x64xf32>, %c: memref<128x64xf32>)
   // CHECK: %[[A:.*]] = gpu.subgroup_mma_load_matrix %[[LEFT:.*]][%[[OWN]], %c0] {leadDimension = 40 : index} : {{.*}} -> !gpu.mma_matrix<16x16xf16, "AOp">
   // CHECK: %[[SECOND:.*]] = arith.addi %[[OWN]], %c16
   // CHECK: gpu.subgroup_mma_load_matrix %[[LEFT]][%[[SECOND]], %c0]
-  // The matrix lies as its product wants it, so its tile is the transposed one. The first half of its columns is for the
+  // The matrix in memory is oriented as its matmul needs it, so its tile is transposed. The first half of its columns
+  // belongs to the other part.
   // other part.
   // CHECK: %[[B:.*]] = gpu.subgroup_mma_load_matrix %[[RIGHT:.*]][%c0, %c32] {leadDimension = 72 : index} : {{.*}} -> !gpu.mma_matrix<16x16xf16, "BOp">
   // CHECK: gpu.subgroup_mma_compute %[[A]], %[[B]], %[[ZERO]]
@@ -62,7 +63,8 @@ tile.func @product(%bias: memref<1x64xf32>, %c: memref<128x64xf32>)
   tile.return
 }
 
-// A row's largest number is that of the four neighbours that have a part of it, in subgroups of 32. A lane has two rows.
+// A row's maximum is computed by the four neighbouring lanes that share the row, in subgroups of 32. A lane has two
+// rows.
 // CHECK-LABEL: tile.func @rescaled
 tile.func @rescaled()
     attributes {workgroup = 128 : i64, subgroup = 32 : i64, mapping = #tile.mapping<tensor>, vector = 4 : i64} {

@@ -5,8 +5,8 @@
 #wide = #tile.fragment<subgroups = 2, rows = 16>
 #each = #tile.simt<lanes = [2, 4], strides = [32, 1], vector = 2>
 
-// Two subgroups: a lane has two of 32 rows, which make the instruction's 16 rows with those of the other lanes, and eight
-// columns in four runs. Four instructions' worth of depth from two ldmatrix of four pieces each.
+// Two subgroups: a lane has two of 32 rows. Together with those of the other lanes they make the instruction's 16 rows.
+// It has eight columns in four runs. Two ldmatrix, each of four 8 x 8 matrices, load the K extent of four instructions.
 // CHECK-LABEL: tile.func @product
 tile.func @product(%c: memref<32x16xf32>) attributes {workgroup = 64 : i64, subgroup = 32 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
@@ -19,7 +19,7 @@ tile.func @product(%c: memref<32x16xf32>) attributes {workgroup = 64 : i64, subg
   %x = tile.load %a[%c0, %c0] : memref<32x16xbf16, #tile.swizzled, #gpu.address_space<workgroup>> -> tensor<32x16xbf16, #sums>
   // CHECK: %[[RIGHT:.*]] = nvgpu.ldmatrix %[[B]]{{.*}} {numTiles = 4 : i32, transpose = true} : {{.*}} -> vector<4x2xbf16>
   %y = tile.load %b[%c0, %c0] {transposed} : memref<16x16xbf16, #tile.swizzled, #gpu.address_space<workgroup>> -> tensor<16x16xbf16, #right>
-  // Registers that an instruction takes together are loaded side by side: no move stands between the two.
+  // Registers of one instruction are loaded together, so no move is needed.
   // CHECK: %[[FIRST:.*]] = vector.extract %[[RIGHT]][0]
   // CHECK: %[[SECOND:.*]] = vector.extract %[[RIGHT]][1]
   // CHECK-DAG: %[[PARTS:.*]]:2 = vector.to_elements %[[FIRST]]
@@ -29,7 +29,7 @@ tile.func @product(%c: memref<32x16xf32>) attributes {workgroup = 64 : i64, subg
   // CHECK: nvgpu.mma.sync
   // CHECK-NOT: nvgpu.mma.sync
   %p = tile.dot %x, %y, %zero {transpose_rhs} : tensor<32x16xbf16, #sums>, tensor<16x16xbf16, #right> -> tensor<32x16xf32, #sums>
-  // A row's sum is over four lanes.
+  // A row is summed over four lanes.
   // CHECK: gpu.shuffle {{.*}}xor
   %s = tile.reduce sum %p dim 1 : tensor<32x16xf32, #sums> -> tensor<32x1xf32, #sums>
   %t = tile.broadcast %s : tensor<32x1xf32, #sums> -> tensor<32x16xf32, #sums>
@@ -38,7 +38,7 @@ tile.func @product(%c: memref<32x16xf32>) attributes {workgroup = 64 : i64, subg
   tile.return
 }
 
-// Each subgroup has 16 neighbouring rows: lane l of subgroup w has rows 16 w + l / 4 and the eighth after it.
+// Each subgroup has 16 neighbouring rows: lane l of subgroup w has rows 16 w + l / 4 and 16 w + l / 4 + 8.
 // CHECK-LABEL: tile.func @pairs
 tile.func @pairs(%c: memref<32x8xf32>) attributes {workgroup = 64 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64, subgroup = 32 : i64} {
   %c0 = arith.constant 0 : index
@@ -78,7 +78,7 @@ tile.func @subgroups(%x: memref<32x8xf32>, %y: memref<64x8xf32>) attributes {wor
   tile.return
 }
 
-// The second half of the columns: a lane's registers of these.
+// The second half of the columns: a lane's registers for them.
 // CHECK-LABEL: tile.func @columns
 tile.func @columns(%x: memref<32x32xf32>, %y: memref<32x16xf32>) attributes {workgroup = 64 : i64, subgroup = 32 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
@@ -93,7 +93,7 @@ tile.func @columns(%x: memref<32x32xf32>, %y: memref<32x16xf32>) attributes {wor
   tile.return
 }
 
-// Of f32 an instruction is eight deep: a piece of the left side's rows, each of a lane's two neighbours a register.
+// In f32 an instruction has a K extent of eight. The two neighbouring columns of each lane are in two registers.
 // CHECK-LABEL: tile.func @tensor_float
 tile.func @tensor_float(%a: memref<16x16xf32>, %b: memref<8x16xf32>, %c: memref<16x8xf32>)
     attributes {workgroup = 32 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
@@ -110,8 +110,8 @@ tile.func @tensor_float(%a: memref<16x16xf32>, %b: memref<8x16xf32>, %c: memref<
   tile.return
 }
 
-// 64 lanes copy 32 rows of two groups of eight: one group each, and zeros where there is no row. A copy of nothing reads
-// nothing, so that its address may be any.
+// 64 lanes copy 32 rows of two groups of eight columns, one group each, and write zeros for missing rows. A copy of
+// zero bytes reads nothing, so its address may be any.
 // CHECK-LABEL: tile.func @copy
 tile.func @copy(%a: memref<?x16xbf16>, %n: index) attributes {workgroup = 64 : i64, subgroup = 32 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
@@ -131,7 +131,7 @@ tile.func @copy(%a: memref<?x16xbf16>, %n: index) attributes {workgroup = 64 : i
   tile.return
 }
 
-// A column of numbers: one a lane, past no cache, and read as a row.
+// A column of numbers: each lane copies one, through the caches. It is read as a row.
 // CHECK-LABEL: tile.func @copy_column
 tile.func @copy_column(%a: memref<?x4xf32>, %n: index, %y: memref<1x16xf32>)
     attributes {workgroup = 64 : i64, subgroup = 32 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
@@ -151,7 +151,7 @@ tile.func @copy_column(%a: memref<?x4xf32>, %n: index, %y: memref<1x16xf32>)
   tile.return
 }
 
-// Groups of eight columns of which the lane's differs by a bit: addresses are that of the first, but for constants.
+// The lane's groups of eight columns differ by one bit, so addresses are the first one plus constants.
 // CHECK-LABEL: tile.func @groups
 tile.func @groups(%c: memref<16x8xf32>) attributes {workgroup = 32 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index

@@ -7,7 +7,8 @@
 #sum = #tile.cooperative<sum, side = 8, subgroups = 1>
 #left = #tile.cooperative<left, side = 8, subgroups = 1>
 
-// Nobody has used the memory before, so no lane waits before it writes. Lane l writes its part of each row and reads row l.
+// No one used the memory before, so lanes do not wait before they write. Lane l writes its part of each row and reads
+// row l.
 // CHECK-LABEL: tile.func @through_memory
 // CHECK: %[[SHARED:.*]] = tile.shared : memref<8x32xf32, strided<[36, 1]>, #gpu.address_space<workgroup>>
 // CHECK: %[[TILE:.*]] = tile.load %arg0
@@ -31,7 +32,7 @@ tile.func @through_memory(%a: memref<8x32xf32>) attributes {workgroup = 8 : i64,
   tile.return
 }
 
-// Each lane keeps its row, in narrower registers: no memory, nobody waits.
+// Each lane keeps its row, in narrower registers, so there are no memory and no wait.
 // CHECK-LABEL: tile.func @in_place
 // CHECK-NOT: tile.shared
 // CHECK: tile.convert_layout
@@ -49,7 +50,7 @@ tile.func @in_place(%a: memref<8x8xf32>, %b: memref<8x9xf32>) attributes {workgr
   tile.return
 }
 
-// Shared memory has no single bits.
+// Single bits cannot be stored in shared memory.
 // CHECK-LABEL: tile.func @bits
 // CHECK: tile.shared : memref<8x32xi32, strided<[36, 1]>
 // CHECK: %[[WIDE:.*]] = arith.extui %{{.*}} : tensor<8x32xi1, #tile.simt<lanes = [1, 8]{{.*}} to tensor<8x32xi32
@@ -67,7 +68,7 @@ tile.func @bits(%a: memref<8x32xf32>) attributes {workgroup = 8 : i64, mapping =
   tile.return
 }
 
-// The second conversion follows the first through the same memory, once all lanes have read.
+// The second conversion uses the memory of the first, after all lanes have read it.
 // CHECK-LABEL: tile.func @one_after_the_other
 // CHECK: %[[SHARED:.*]] = tile.shared
 // CHECK-NOT: tile.shared
@@ -88,8 +89,8 @@ tile.func @one_after_the_other(%a: memref<8x32xf32>) attributes {workgroup = 8 :
   tile.return
 }
 
-// In a loop two conversions have memory of their own: either waits for readers of the iteration before by the wait of the
-// other. After the loop nothing needs the first's memory any more.
+// In a loop two conversions have memory of their own. Each is safe from readers of the previous iteration by the other
+// one's wait. After the loop the first memory is free.
 // CHECK-LABEL: tile.func @in_a_loop
 // CHECK-DAG: %[[SECOND:.*]] = tile.shared : memref<8x32xf32, strided<[36, 1]>
 // CHECK-DAG: %[[FIRST:.*]] = tile.shared : memref<8x32xf32, strided<[36, 1]>
@@ -121,7 +122,7 @@ tile.func @in_a_loop(%a: memref<8x32xf32>, %n: index) attributes {workgroup = 8 
   tile.return
 }
 
-// One conversion in a loop meets itself: lanes wait until the last iteration's tile is read.
+// A single conversion in a loop follows itself, so lanes wait until all have read the last iteration's tile.
 // CHECK-LABEL: tile.func @alone_in_a_loop
 // CHECK: scf.for
 // CHECK: tile.wait 0
@@ -142,7 +143,7 @@ tile.func @alone_in_a_loop(%a: memref<8x32xf32>, %n: index) attributes {workgrou
   tile.return
 }
 
-// Sums leave cooperative matrices through memory, and become operands the same way.
+// Sums leave cooperative matrices through shared memory, and become operands in the same way.
 // CHECK-LABEL: tile.func @matrices
 // CHECK: tile.store %{{.*}}, %[[SUMS:.*]][{{.*}} : tensor<8x32xf32, #tile.cooperative<sum, side = 8, subgroups = 1>>
 // CHECK: tile.load %[[SUMS]][{{.*}} -> tensor<8x32xf32, #tile.simt<lanes = [1, 8]

@@ -1,4 +1,4 @@
-// A lane that has a column of the tile reads the row of the matrix that the column's number names.
+// A lane with a column of the tile reads the row of the matrix that the column's index names.
 // RUN: heddle-opt %s --heddle-lower-to-lanes | FileCheck %s
 #columns = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 1>
 

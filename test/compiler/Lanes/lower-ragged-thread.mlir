@@ -1,4 +1,4 @@
-// Rows of a matrix whose width no vector divides, in a thread: whole vectors, of which what is past a limit is masked.
+// A thread reads rows whose width no vector divides in whole vectors, and masks elements past a limit.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-assign-layouts{target=cpu:x86-64-v3},heddle-lower-to-lanes,canonicalize,cse))' | FileCheck %s
 
 // CHECK-LABEL: tile.func @cut(
@@ -15,10 +15,11 @@ tile.func @cut(%a: memref<?x172xf32>, %b: memref<?x172xf32>, %column: index, %ro
   // CHECK: %[[COUNT:.*]] = vector.broadcast %[[LEFT32]] : i32 to vector<8xi32>
   // CHECK: %[[MASK:.*]] = arith.cmpi sgt, %[[COUNT]], %[[NUMBERS]] : vector<8xi32>
   // CHECK: %[[PART:.*]] = vector.maskedload %[[A]][%{{.*}}, %[[COLUMN]]], %[[MASK]], %[[ZERO]] : {{.*}} into vector<8xf32>
-  // A row past the limit of rows is nothing, too.
+  // A row past the row limit is masked completely.
   // CHECK: %[[X:.*]] = arith.select %{{.*}}, %[[PART]], %[[ZERO]] : vector<8xf32>
   %x = tile.load %a[%c0, %column] rows(%rows) columns(%c172) : memref<?x172xf32> -> tensor<2x16xf32>
-  // A run that ends before the limit is stored as it is, one that the limit cuts with a mask, one behind it not at all.
+  // A run in front of the limit is stored without a mask, a run that the limit cuts with a mask, and a run behind it
+  // not at all.
   // CHECK: %[[LAST:.*]] = arith.addi %[[COLUMN]], %c7
   // CHECK: %[[WHOLE:.*]] = arith.cmpi slt, %[[LAST]], %[[LIMIT]] : index
   // CHECK: scf.if %[[WHOLE]] {
@@ -31,7 +32,7 @@ tile.func @cut(%a: memref<?x172xf32>, %b: memref<?x172xf32>, %column: index, %ro
   tile.return
 }
 
-// Inside of the limits no mask is needed.
+// Inside the limits no mask is needed.
 // CHECK-LABEL: tile.func @inside(
 // CHECK-NOT: masked
 // CHECK: vector.load %{{.*}} : memref<?x172xf32>, vector<8xf32>
@@ -45,7 +46,7 @@ tile.func @inside(%a: memref<?x172xf32>, %b: memref<?x172xf32>, %column: index)
   tile.return
 }
 
-// A square of rows that a limit of columns cuts is turned in registers, too.
+// A square of rows that a column limit cuts is also transposed in registers.
 // CHECK-LABEL: tile.func @turned(
 // CHECK-COUNT-8: vector.maskedload {{.*}} into vector<8xf32>
 // CHECK-NOT: vector.maskedload
@@ -61,7 +62,7 @@ tile.func @turned(%a: memref<?x172xf32>, %b: memref<8x8xf32>, %column: index)
   tile.return
 }
 
-// Numbers of 16 bits are moved one by one.
+// 16-bit numbers are moved one by one.
 // CHECK-LABEL: tile.func @halves(
 // CHECK-NOT: masked
 // CHECK: memref.load %{{.*}} : memref<?x172xf16>

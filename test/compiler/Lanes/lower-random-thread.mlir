@@ -1,5 +1,5 @@
-// Random numbers in a thread's vectors. A counter yields four words, so a vector of 16 columns takes four counters. They
-// are drawn together, as vectors of counters, by ten rounds of two multiplications. Up to four registers share a draw.
+// Random numbers in a thread's vectors. A counter yields four words, so a vector of 16 columns takes four counters. Ten
+// rounds of two multiplications compute them together, as vectors of counters. Up to four registers share a draw.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-lower-to-lanes))' | FileCheck %s
 
 #eight = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 8>
@@ -8,13 +8,13 @@
 // CHECK-LABEL: tile.func @by8
 tile.func @by8(%seed: memref<1x2xi32>, %b: memref<1x8xf32>)
     attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 8 : i64} {
-  // A counter has a quarter of the number of its first column.
+  // A counter is a quarter of the index of its first column.
   // CHECK: %[[COLUMNS:.*]] = arith.addi {{.*}} : vector<8xi32>
   // CHECK: %[[FIRST:.*]] = vector.shuffle %[[COLUMNS]], %[[COLUMNS]] [0, 4] : vector<8xi32>, vector<8xi32>
   // CHECK: arith.shrui %[[FIRST]]
   // CHECK-COUNT-20: arith.mului_extended {{.*}} : vector<2xi32>
   // CHECK-NOT: arith.mului_extended
-  // The first two words of both counters, the other two, and all in the order of the columns.
+  // The first two words of both counters, the other two words, and all words in the order of the columns.
   // CHECK: %[[LOW:.*]] = vector.shuffle {{.*}} [0, 2, 1, 3] : vector<2xi32>, vector<2xi32>
   // CHECK: %[[HIGH:.*]] = vector.shuffle {{.*}} [0, 2, 1, 3] : vector<2xi32>, vector<2xi32>
   // CHECK: %[[WORDS:.*]] = vector.shuffle %[[LOW]], %[[HIGH]] [0, 1, 4, 5, 2, 3, 6, 7] : vector<4xi32>, vector<4xi32>
@@ -29,7 +29,7 @@ tile.func @by8(%seed: memref<1x2xi32>, %b: memref<1x8xf32>)
   tile.return
 }
 
-// Seven registers: four, two and one. Each row has a stream of its own.
+// Seven registers are drawn as four, two and one. Each row has a stream of its own.
 // CHECK-LABEL: tile.func @by16
 tile.func @by16(%seed: memref<1x2xi32>, %b: memref<7x16xf32>)
     attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 16 : i64} {

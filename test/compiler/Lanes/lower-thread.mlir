@@ -1,4 +1,4 @@
-// What a thread of a processor computes, in vectors of 4, 8 and 16.
+// A thread's program, in vectors of 4, 8 and 16.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-lower-to-lanes,canonicalize))' | FileCheck %s
 
 #number = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 1>
@@ -6,7 +6,8 @@
 #eight = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 8>
 #sixteen = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 16>
 
-// Numbers stay in their place. A signed number becomes unsigned by turning its sign bit. Only the last one comes down.
+// Numbers keep their bits' places. Flipping the sign bit makes a signed number unsigned. Only the last one is shifted
+// down.
 // CHECK-LABEL: tile.func @inPlace
 // CHECK: %[[WORD:.*]] = vector.load
 // CHECK: %[[BIASED:.*]] = arith.xori %[[WORD]], %{{.*}} : vector<4xi32>
@@ -21,7 +22,7 @@ tile.func @inPlace(%words: memref<8x4xi32>, %out: memref<64x4xi32>)
   tile.return
 }
 
-// A table of two vectors: each element is found in both halves, and the number decides.
+// A table of two vectors: each element is looked up in both halves, and the number selects one.
 // CHECK-LABEL: tile.func @lookup
 // CHECK: %[[NUMBERS:.*]] = vector.load %arg0
 // CHECK: %[[IN_HALF:.*]] = arith.andi %[[NUMBERS]], %{{.*}} : vector<8xi32>
@@ -50,7 +51,7 @@ tile.func @lookup(%numbers: memref<64x8xi32>, %table: memref<1x16xf32>, %out: me
   tile.return
 }
 
-// A row's vectors are combined, and then its elements, as if it were four rows.
+// A row's vectors are combined first, then its elements, with the same shuffles as four rows.
 // CHECK-LABEL: tile.func @reduce
 // CHECK: %[[X:.*]] = vector.load %arg0
 // CHECK: %[[Y:.*]] = vector.load %arg0
@@ -73,7 +74,7 @@ tile.func @reduce(%a: memref<1x16xf32>, %b: memref<1x1xf32>) attributes {workgro
   tile.return
 }
 
-// Four rows share shuffles within 128 bits. The last of seven rows stands for an eighth.
+// Four rows share shuffles within 128 bits. The last of seven rows also takes the place of an eighth.
 // CHECK-LABEL: tile.func @reduceRows
 // CHECK: %[[ROW0:.*]] = vector.load %arg0
 // CHECK: %[[ROW1:.*]] = vector.load %arg0
@@ -102,7 +103,7 @@ tile.func @reduceRows(%a: memref<7x8xf32>, %b: memref<7x1xf32>) attributes {work
   tile.return
 }
 
-// A thread's columns are adjacent: the numbers of a register's are its first one plus a constant.
+// A thread's columns are adjacent: the indices of a register are its first index plus a constant vector.
 // CHECK-LABEL: tile.func @index
 // CHECK: %[[STEPS:.*]] = arith.constant dense<[0, 1, 2, 3]> : vector<4xi32>
 // CHECK: %[[BASE:.*]] = arith.index_cast %{{.*}} : index to i32
@@ -171,7 +172,7 @@ tile.func @by4(%a: memref<2x4xf32>, %b: memref<4x4xf32>, %c: memref<2x4xf32>)
   tile.return
 }
 
-// Vectors of 8: the same within each 128 bits, then a step that exchanges halves. Three shuffles a register.
+// Vectors of 8: the same within each 128 bits, then a step that exchanges halves. Each register takes three shuffles.
 // CHECK-LABEL: tile.func @by8
 tile.func @by8(%a: memref<1x8xf32>, %b: memref<8x8xf32>, %c: memref<1x8xf32>)
     attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 8 : i64} {
@@ -238,7 +239,7 @@ tile.func @by16(%a: memref<1x16xf32>, %b: memref<16x16xf32>, %c: memref<1x16xf32
   tile.return
 }
 
-// A right side that is no square of vectors stays as it is: scalar products.
+// A right side that is no multiple of square vectors stays as it is: scalar products.
 // CHECK-LABEL: tile.func @no_square
 // CHECK-NOT: vector.shuffle
 // CHECK-COUNT-8: math.fma %{{.*}} : f32

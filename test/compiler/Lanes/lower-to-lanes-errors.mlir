@@ -37,7 +37,7 @@ tile.func @columns() attributes {workgroup = 8 : i64, mapping = #tile.mapping<co
 #rows = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
 #columns = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
 #whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
-// Each lane has neighbouring columns of the left side, but rows of the result that lie eight apart.
+// Each lane has neighbouring columns of the left side, but rows of the result with a distance of eight.
 tile.func @transposed() attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   %l = arith.constant dense<1.0> : tensor<4x64xf32, #columns>
   %r = arith.constant dense<1.0> : tensor<4x8xf32, #whole>

@@ -4,8 +4,8 @@
 #rows = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
 #whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
 
-// A lane has the runs that its number starts: columns 4 * lane and 32 + 4 * lane of each row. Rows past the limit are
-// read from the last one instead, and one branch a row keeps them from being written.
+// A lane has the runs that begin at columns 4 * lane and 32 + 4 * lane of each row. Rows past the limit are read from
+// the last row instead. One branch for each row keeps them from being written.
 // CHECK-LABEL: tile.func @elementwise
 tile.func @elementwise(%a: memref<?x64xf32>, %b: memref<?x64xf32>, %n: index)
     attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
@@ -51,7 +51,7 @@ tile.func @swap(%a: memref<1x32xf32>, %b: memref<1x32xf32>)
   tile.return
 }
 
-// A loop carries registers. Each lane reads two of the left side's sixteen and has the others handed over.
+// A loop carries registers. Each lane reads two of the left side's sixteen elements and gets the others by shuffles.
 // CHECK-LABEL: tile.func @product
 tile.func @product(%a: memref<16x64xf32>, %b: memref<64x32xf32>, %c: memref<16x32xf32>)
     attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
@@ -80,7 +80,7 @@ tile.func @product(%a: memref<16x64xf32>, %b: memref<64x32xf32>, %c: memref<16x3
   tile.return
 }
 
-// With a row a lane, a reduction along it needs no other lane.
+// If a lane has whole rows, a reduction along them needs no other lane.
 // CHECK-LABEL: tile.func @ownRow
 tile.func @ownRow(%a: memref<8x8xf32>, %b: memref<8x1xf32>)
     attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
@@ -96,7 +96,7 @@ tile.func @ownRow(%a: memref<8x8xf32>, %b: memref<8x1xf32>)
   tile.return
 }
 
-// With a row over all lanes, they exchange their parts over distances 1, 2 and 4; all have the result, one writes it.
+// Lanes that share a row exchange their parts over distances 1, 2 and 4. All get the result, and one writes it.
 // CHECK-LABEL: tile.func @sharedRow
 tile.func @sharedRow(%a: memref<1x32xf32>, %b: memref<1x1xf32>)
     attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
@@ -112,7 +112,7 @@ tile.func @sharedRow(%a: memref<1x32xf32>, %b: memref<1x1xf32>)
   tile.return
 }
 
-// Columns that a register numbers are the four words of one counter: ten rounds of two products serve it.
+// The columns of a register are the four words of one counter, so ten rounds of two multiplications serve them all.
 // CHECK-LABEL: tile.func @random
 tile.func @random(%seed: memref<1x2xi32>, %b: memref<1x32xf32>)
     attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
@@ -129,8 +129,8 @@ tile.func @random(%seed: memref<1x2xi32>, %b: memref<1x32xf32>)
   tile.return
 }
 
-// A word has eight rows of a column: one load for the eight of the tile, whose numbers go to the top and come down with their
-// sign. Each scale counts for 32 columns.
+// A word has eight rows of a column. One load serves the eight rows of the tile: each number is shifted to the top of
+// the word, and shifted down with its sign. Each scale serves 32 columns.
 // CHECK-LABEL: tile.func @packed
 // CHECK-SAME: %[[WORDS:.*]]: memref<8x32xi32>, %[[SCALES:.*]]: memref<64x1xf32>
 // CHECK-DAG: %[[K:.*]] = gpu.block_id y
@@ -158,7 +158,7 @@ tile.func @packed(%words: memref<8x32xi32>, %scales: memref<64x1xf32>, %out: mem
   tile.return
 }
 
-// Four rows of eight in a word begin at its lowest bit or in its middle.
+// A word has eight rows and the tile four. They begin at the word's lowest bit or in its middle.
 // CHECK-LABEL: tile.func @halves
 // CHECK: %[[PLACE:.*]] = arith.remui %[[R:.*]], %c8
 // CHECK: %[[BIT:.*]] = arith.muli %[[PLACE]], %c4
@@ -179,7 +179,7 @@ tile.func @halves(%words: memref<8x32xi32>, %out: memref<64x32xi32>)
   tile.return
 }
 
-// Each lane reads what its numbers select.
+// Each lane reads the table's elements that its numbers select.
 // CHECK-LABEL: tile.func @lookup
 // CHECK: %[[NUMBERS:.*]] = vector.load %arg0
 // CHECK: %[[NUMBER:.*]] = vector.extract %[[NUMBERS]][0]
@@ -196,7 +196,7 @@ tile.func @lookup(%numbers: memref<8x32xi32>, %table: memref<1x16xf32>, %out: me
   tile.return
 }
 
-// Unsigned numbers come down without a sign, and what is above them is cut off.
+// Unsigned numbers are shifted down without a sign, and the bits above them are masked.
 // CHECK-LABEL: tile.func @unsigned
 // CHECK: %[[WORD:.*]] = vector.load
 // CHECK-NEXT: arith.andi %[[WORD]], %[[MASK:.*]] : vector<4xi32>
@@ -216,7 +216,7 @@ tile.func @unsigned(%words: memref<8x32xi32>, %out: memref<64x32xi32>)
   tile.return
 }
 
-// Rows before the first read as that one.
+// Rows before the first are read as the first.
 // CHECK-LABEL: tile.func @clamped
 // CHECK-DAG: %[[ZERO:.*]] = arith.constant 0 : index
 // CHECK: %[[ROW:.*]] = arith.maxsi %{{.*}}, %[[ZERO]]
@@ -229,7 +229,7 @@ tile.func @clamped(%a: memref<?x32xf32>, %b: memref<?x32xf32>, %row: index)
   tile.return
 }
 
-// A row of the matrix has three of the tile beside each other.
+// A row of the matrix has three rows of the tile side by side.
 // CHECK-LABEL: tile.func @members
 // CHECK-SAME: index, %[[COLUMN:.*]]: index, %[[LIMIT:.*]]: index) attributes
 // CHECK-DAG: %[[THREE:.*]] = arith.constant 3 : index
@@ -251,7 +251,7 @@ tile.func @members(%a: memref<?x96xf32>, %y: memref<?x96xf32>, %row: index, %c: 
   tile.return
 }
 
-// What lies whole in each lane is read by each lane where lanes of several subgroups would have to hand it over.
+// A tile that is whole in each lane is read by each lane if lanes of several subgroups would have to exchange it.
 // CHECK-LABEL: tile.func @several_subgroups
 // CHECK-NOT: gpu.shuffle
 // CHECK-COUNT-4: memref.load

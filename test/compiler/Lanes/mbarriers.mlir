@@ -1,7 +1,8 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-lower-to-lanes,canonicalize,cse))' | FileCheck %s
 
-// One lane sets up the mbarriers, eight bytes apart, and one lane of a subgroup arrives for all of them. A producer's lanes first wait for their
-// copies and make them visible to tensor cores. A wait that gives up is repeated. A subgroup's copies are a loop.
+// One lane initialises the mbarriers, which are eight bytes apart. One lane of a subgroup arrives for all of its lanes.
+// A producer's lanes first wait for their copies and make them visible to tensor cores. A wait that times out is
+// repeated. A subgroup's copies are a loop.
 // CHECK-LABEL: tile.func @producers
 // CHECK: %[[LANE:.*]] = gpu.thread_id  x
 // CHECK: %[[BARRIERS:.*]] = tile.shared

@@ -2,7 +2,7 @@
 
 !operands = memref<64x32xf16, strided<[40, 1]>, #gpu.address_space<workgroup>>
 
-// Sums stay matrices through the loop and through a multiplication by a number; a function of them is for lanes.
+// Sums stay matrices through the loop and through a multiplication by a number. Lanes compute a function of them.
 // CHECK-LABEL: tile.func @result
 // CHECK: %[[SUMS:.*]] = scf.for {{.*}} -> (tensor<64x64xf32, #tile.cooperative<sum, side = 16, subgroups = 4>>)
 // CHECK: %[[SCALED:.*]] = arith.mulf %[[SUMS]], %{{.*}} : tensor<64x64xf32, #tile.cooperative<sum
@@ -31,7 +31,7 @@ tile.func @result(%c: memref<64x64xf32>, %n: index)
   tile.return
 }
 
-// An operand that lanes have made, and one from device memory.
+// Operands that lanes computed, or that come from device memory, become matrices through shared memory.
 // CHECK-LABEL: tile.func @operands
 // CHECK: %[[ROUNDED:.*]] = arith.truncf %{{.*}} : tensor<64x32xf32, #tile.simt
 // CHECK: %[[LEFT:.*]] = tile.convert_layout %[[ROUNDED]] : {{.*}} -> tensor<64x32xf16, #tile.cooperative<left, side = 16, subgroups = 4>>
@@ -50,7 +50,7 @@ tile.func @operands(%a: memref<64x32xf32>, %b: memref<64x32xf16>, %c: memref<64x
   tile.return
 }
 
-// A number that is repeated is no piece of a matrix, nor is a row: lanes multiply by them.
+// A repeated number is no matrix, and neither is a row, so lanes multiply by them.
 // CHECK-LABEL: tile.func @number
 // CHECK: %[[DEALT:.*]] = tile.convert_layout %{{.*}} : tensor<64x64xf32, #tile.cooperative<sum{{.*}} -> tensor<64x64xf32, #tile.simt
 // CHECK: %[[ONES:.*]] = tile.broadcast %{{.*}} : tensor<1x1xf32, #tile.simt

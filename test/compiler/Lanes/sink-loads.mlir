@@ -1,6 +1,6 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-sink-loads))' | FileCheck %s
 
-// A load goes down to its first use, with what only picks an element of it, but not past a write.
+// A load moves to its first use, together with ops that only pick an element of it, but not past a write.
 // CHECK-LABEL: tile.func @sink
 tile.func @sink(%a: memref<8x8xf32>, %b: memref<8x8xf32>)
     attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
@@ -29,7 +29,7 @@ tile.func @sink(%a: memref<8x8xf32>, %b: memref<8x8xf32>)
   tile.return
 }
 
-// A use in a loop is a use at the loop: nothing is loaded more often than before.
+// A use in a loop counts as a use at the loop: nothing is loaded more often than before.
 // CHECK-LABEL: tile.func @loop
 tile.func @loop(%a: memref<8x8xf32>, %n: index)
     attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {

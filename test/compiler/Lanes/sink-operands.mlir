@@ -1,7 +1,7 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-sink-loads{operands=true}))' | FileCheck %s
 
-// Operands of tensor cores are loaded where they are used: ptxas moves loads up as far as registers last, but not down. Other
-// loads stay.
+// Operands of tensor cores are loaded at their use: ptxas moves loads up, as far as registers last, but not down. Other
+// loads do not move.
 // CHECK-LABEL: tile.func @operands
 tile.func @operands(%a: memref<8x8xf32>, %b: memref<8x8xf32>)
     attributes {workgroup = 32 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {

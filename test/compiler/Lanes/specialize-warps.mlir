@@ -2,8 +2,10 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-specialize-warps{producers=0}))' --split-input-file | FileCheck %s --check-prefix=NONE
 // NONE-NOT: mbarrier
 
-// Two pairs of producers fill a ring of four tiles in turn, one of a pair with the left operand and one with the right. They wait until both warpgroups have
-// released a tile, whose mbarriers are four apart. The warpgroups wait for a tile, and release the one before. The second begins once the first has released a tile. Steps are counted over all tiles of the result.
+// Two pairs of producers fill a ring of four tiles in turn. One producer of a pair copies the left operand, the other
+// the right. They wait until both warpgroups have released a tile; the mbarriers of the two are four apart. The
+// warpgroups wait for a tile, and release the previous one. The second warpgroup begins once the first has released a
+// tile. Steps are counted over all tiles of the result.
 // CHECK-LABEL: tile.func @product
 // CHECK-SAME: producers = 128 : i64
 // CHECK-DAG: %[[LEFT:.*]] = tile.shared : memref<1024x64xbf16, #tile.swizzled<panel_rows = 256>
@@ -73,7 +75,7 @@ tile.func @product(%x: memref<25600x1024xbf16>, %w: memref<1024x128xbf16>, %y: m
 
 // -----
 
-// If all lanes have to wait for each other in an epilogue, no lanes are producers.
+// If all lanes must wait for each other in an epilogue, there are no producers.
 // CHECK-LABEL: tile.func @meets
 // CHECK-NOT: mbarrier
 tile.func @meets(%x: memref<25600x1024xbf16>, %w: memref<1024x128xbf16>, %y: memref<25600x128xf32>)
@@ -169,7 +171,7 @@ tile.func @shares(%x: memref<25600x1024xbf16>, %w: memref<1024x128xbf16>, %y: me
 
 // -----
 
-// The number of steps is known at run time only. There is at least one, whose operands are zeros past the end.
+// The number of steps is known only at run time. There is at least one, whose operands are zeros past the end.
 // CHECK-LABEL: tile.func @counted
 // CHECK-SAME: producers = 128 : i64
 // CHECK: arith.maxsi
@@ -201,7 +203,7 @@ tile.func @counted(%x: memref<?x25600xbf16>, %w: memref<?x128xbf16>, %y: memref<
 
 // -----
 
-// Matmuls that share a launch: producers, too, select the matrix of each tile.
+// Matmuls that share a launch: producers also select the matrix of each tile.
 // CHECK-LABEL: tile.func @joined
 // CHECK-SAME: heddle.matmuls = 2 : i64
 // CHECK: tile.registers 48

@@ -1,8 +1,8 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-stage-operands{target=cuda:sm_80}))' --split-input-file | FileCheck %s
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-stage-operands{target=cuda:sm_90a}))' --split-input-file | FileCheck %s --check-prefix=WARPGROUP
 
-// Three tiles are on their way when the loop starts. Each turn waits for the oldest and reads from the ring; then it copies
-// a tile three turns ahead over the tile of the turn before.
+// Three tiles are on their way when the loop starts. Each iteration waits for the oldest and reads it from the ring.
+// Then it copies a tile, three iterations ahead, over the tile of the previous iteration.
 // CHECK-LABEL: tile.func @product
 tile.func @product(%a: memref<64x256xbf16>, %b: memref<256x64xbf16>, %c: memref<64x64xf32>, %n: index)
     attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
@@ -45,7 +45,7 @@ tile.func @product(%a: memref<64x256xbf16>, %b: memref<256x64xbf16>, %c: memref<
 
 // -----
 
-// Rows that do not begin at multiples of 16 bytes are read where they are.
+// Rows that do not begin at multiples of 16 bytes are read in place.
 // CHECK-LABEL: tile.func @odd
 // CHECK-NOT: tile.shared
 // CHECK: tile.load %{{.*}} : memref<64x250xbf16>
@@ -66,8 +66,8 @@ tile.func @odd(%a: memref<64x250xbf16>, %c: memref<64x64xf32>)
 
 // -----
 
-// What is the same in all iterations is copied once. A column that goes with a tile's rows comes through a ring as well, and
-// rings have two tiles where three do not fit: then the copy is the first thing to do.
+// A tile that is the same in all iterations is copied once. A column of numbers for a tile's rows also comes through a
+// ring. If three tiles do not fit, a ring has two, and the copy comes first.
 // CHECK-LABEL: tile.func @attention
 // CHECK-DAG: %[[Q:.*]] = tile.shared : memref<128x128xbf16, #tile.swizzled, #gpu.address_space<workgroup>>
 // CHECK-DAG: %[[K:.*]] = tile.shared : memref<256x128xbf16, #tile.swizzled, #gpu.address_space<workgroup>>
@@ -105,7 +105,7 @@ tile.func @attention(%q: memref<128x128xbf16>, %k: memref<256x128xbf16>, %n: mem
 
 // -----
 
-// A tile that is the same in all turns is copied once, and one whose rows are beside each other in the matrix's as it is loaded.
+// A tile that is the same in all iterations, with several rows of the tile in one row of the matrix, is copied once.
 // CHECK-LABEL: tile.func @members
 // CHECK: tile.copy %{{.*}}[%{{.*}}, %{{.*}}] to %{{.*}}[%{{.*}}] count 64 {apart = 32 : i64, members = 3 : i64} : memref<?x96xbf16>
 // CHECK: scf.for
@@ -127,8 +127,9 @@ tile.func @members(%a: memref<?x96xbf16>, %b: memref<256x32xbf16>, %c: memref<64
 
 // -----
 
-// A warpgroup's product runs beside that of the next turn: copies begin two turns ahead, over the tile of the turn before the last. The
-// loop runs once at least, so that its sums come from no other instruction; past the end operands are zero.
+// A warpgroup's matmul overlaps with that of the next iteration, so copies begin two iterations ahead, over the tile of
+// the second last iteration. The loop runs at least once, so that no other instruction touches its sums. Operands past
+// the end are zero.
 // WARPGROUP-LABEL: tile.func @warpgroup
 // WARPGROUP: %[[LEFT:.*]] = tile.shared : memref<256x64xbf16, #tile.swizzled<panel_rows = 64>
 // WARPGROUP: %[[RIGHT:.*]] = tile.shared : memref<256x128xbf16, #tile.swizzled<panel_rows = 64>
@@ -166,8 +167,8 @@ tile.func @warpgroup(%a: memref<64x256xbf16>, %b: memref<?x128xbf16>, %c: memref
 
 // -----
 
-// Of a right operand with rows of 32 elements, of a sum that is changed between products, and of fewer subgroups than a warpgroup has,
-// each subgroup makes its product.
+// Each subgroup multiplies by itself if the right operand has rows of 32 elements, if sums change between matmuls, or
+// if there are fewer subgroups than a warpgroup has.
 // WARPGROUP-LABEL: tile.func @narrow
 // WARPGROUP-NOT: tile.warpgroup_dot
 // WARPGROUP: tile.dot

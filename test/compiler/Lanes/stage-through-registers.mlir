@@ -1,7 +1,8 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-stage-operands{target=vulkan:nvidia}))' | FileCheck %s
 
-// The first tiles are in the rings when the loop starts. Each turn waits for all lanes, reads the next tiles, multiplies
-// those of the ring, and writes the next ones beside them. The last turn reads its own tiles once more.
+// The first tiles are in the rings when the loop starts. Each iteration waits for all lanes, loads the next tiles,
+// multiplies the tiles in the rings, and writes the next ones beside them. The last iteration loads its own tiles
+// again.
 // CHECK-LABEL: tile.func @product
 tile.func @product(%a: memref<64x250xf16>, %b: memref<250x64xf16>, %c: memref<64x64xf32>, %n: index)
     attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
@@ -40,7 +41,7 @@ tile.func @product(%a: memref<64x250xf16>, %b: memref<250x64xf16>, %c: memref<64
   tile.return
 }
 
-// One ring for one part of a matrix that is both sides; none in kernels that do not multiply cooperative matrices.
+// One ring serves both operands if they are the same part of a matrix.
 // CHECK-LABEL: tile.func @square
 // CHECK-COUNT-1: tile.shared
 // CHECK-NOT: tile.shared

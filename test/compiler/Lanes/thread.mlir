@@ -1,8 +1,8 @@
-// A workgroup of one lane, a thread of a processor, whose registers are vectors of 8.
+// A workgroup of one lane: a processor's thread, whose registers are vectors of 8.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-assign-layouts{target=cpu:x86-64-v3}))' > %t
 // RUN: FileCheck %s --input-file=%t -DNUMBERS='#tile.simt<lanes = [1, 1], strides = [1, 1], vector = 1>' -DVECTORS='#tile.simt<lanes = [1, 1], strides = [1, 1], vector = 8>'
 
-// A product takes the left side number by number, since it repeats each in a vector. The right side and the sums lie in
+// A matmul reads the left side element by element, because it repeats each in a vector. The right side and the sums are
 // vectors.
 // CHECK-LABEL: tile.func @product
 tile.func @product(%a: memref<?x64xf32>, %b: memref<64x16xf32>, %c: memref<?x16xf32>)
@@ -25,7 +25,7 @@ tile.func @product(%a: memref<?x64xf32>, %b: memref<64x16xf32>, %c: memref<?x16x
   tile.return
 }
 
-// A transposed right side lies in vectors too.
+// A transposed right side is also read in vectors.
 // CHECK-LABEL: tile.func @transposed
 tile.func @transposed(%a: memref<?x64xf32>, %b: memref<64x64xf32>, %c: memref<?x64xf32>)
     attributes {workgroup = 1 : i64, mapping = #tile.mapping<rows>, vector = 8 : i64} {

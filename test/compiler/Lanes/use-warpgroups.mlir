@@ -4,8 +4,9 @@
 
 #shared = #gpu.address_space<workgroup>
 
-// The gradient of attention's keys: both products of scores start at once, and each is waited for where it is used. The values' gradient
-// needs the probabilities alone, and starts before the scores' gradient is made. The accumulator of the second product is set before the first.
+// The gradient of attention's keys: both matmuls of scores start at once, and the kernel waits for each where its
+// result is used. The gradient of values needs only the probabilities, so it starts before the gradient of scores is
+// computed. The accumulator of the second matmul is set before the first matmul starts.
 // CHECK-LABEL: tile.func @gradient(
 // CHECK-DAG: %[[K:.*]] = tile.shared : memref<64x64xbf16, #tile.swizzled<panel_rows = 64>
 // CHECK-DAG: %[[Q:.*]] = tile.shared : memref<64x64xbf16, #tile.swizzled<panel_rows = 64>
@@ -66,7 +67,7 @@ tile.func @gradient(%deltas: memref<64x64xf32>, %c: memref<64x64xf32>)
 
 #shared = #gpu.address_space<workgroup>
 
-// 32 columns are no panel, and 32 rows too few for a warpgroup: nothing changes.
+// 32 columns are no panel, and 32 rows are too few for a warpgroup: nothing changes.
 // CHECK-LABEL: tile.func @narrow(
 // CHECK-NOT: warpgroup
 // CHECK-LABEL: tile.func @few(

@@ -2,8 +2,9 @@
 
 #sums = #tile.fragment<subgroups = 8, rows = 16>
 
-// Two warpgroups of 64 rows. The left operand's rows are 128 bytes and follow each other; the right one's are columns of the result,
-// whose second 64 lie behind the first. Sums that begin with zeros are not read. A descriptor has an address in units of 16 bytes, and a constant with the swizzle.
+// Two warpgroups of 64 rows. The left operand's rows have 128 bytes and follow each other. The right operand's rows are
+// columns of the result, and their second 64 elements lie behind all of the first. Sums that begin with zeros are not
+// read. A descriptor has an address in units of 16 bytes, and a constant that names the swizzle.
 // CHECK-LABEL: tile.func @product
 tile.func @product(%c: memref<128x128xf32>, %row: index) attributes {workgroup = 256 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64, subgroup = 32 : i64} {
   %c0 = arith.constant 0 : index
@@ -31,7 +32,7 @@ tile.func @product(%c: memref<128x128xf32>, %row: index) attributes {workgroup =
       : memref<256x64xbf16, #tile.swizzled<panel_rows = 128>, #gpu.address_space<workgroup>>, memref<64x128xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>> -> tensor<128x128xf32, #sums>
   // CHECK: nvvm.wgmma.wait.group.sync.aligned 1
   tile.warpgroup_wait 1
-  // Sums go through the instruction that waits for them.
+  // The sums are operands and results of the instruction that waits for them.
   // CHECK: %[[DONE:.*]] = llvm.inline_asm has_side_effects "wgmma.wait_group.sync.aligned 0;"
   // CHECK: llvm.extractvalue %[[DONE]][0]
   %q = tile.warpgroup_wait 0, %p : tensor<128x128xf32, #sums> -> tensor<128x128xf32, #sums>
@@ -40,8 +41,8 @@ tile.func @product(%c: memref<128x128xf32>, %row: index) attributes {workgroup =
   tile.return
 }
 
-// Copies put row r's group g of eight at place g xor (r mod 8) of its 64 columns. Before other lanes' tensor cores may read them, a lane
-// makes visible what it has written.
+// Copies put group g of row r at place g xor (r mod 8) of its 64 columns, where a group is eight columns. A lane makes
+// its writes visible before tensor cores of other lanes may read them.
 // CHECK-LABEL: tile.func @copy
 tile.func @copy(%x: memref<64x128xbf16>, %c: memref<128x128xf32>) attributes {workgroup = 256 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64, subgroup = 32 : i64} {
   %c0 = arith.constant 0 : index
@@ -72,7 +73,7 @@ tile.func @copy(%x: memref<64x128xbf16>, %c: memref<128x128xf32>) attributes {wo
   tile.return
 }
 
-// 256 lanes copy 32 rows of 64 elements at once: of 16 rows, those that have one.
+// 256 lanes copy 32 rows of 64 elements at once. Missing rows are skipped.
 // CHECK-LABEL: tile.func @few_rows
 tile.func @few_rows(%x: memref<16x64xbf16>) attributes {workgroup = 256 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64, subgroup = 32 : i64} {
   %c0 = arith.constant 0 : index

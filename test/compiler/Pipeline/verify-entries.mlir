@@ -80,7 +80,7 @@ func.func @f(%x: tensor<1xf32> {heddle.name = "x"}) {
 // -----
 
 heddle.size @n max 64 longest "lengths"
-// A number of f32 is no length.
+// An f32 number is no length.
 func.func @f(%x: tensor<1xf32> {heddle.name = "lengths"}) {
   // expected-error @+1 {{no input gives size 'n' a value; the i32 input 'lengths', whose largest number it is, is absent}}
   %0 = heddle.broadcast %x : tensor<1xf32> to tensor<?xf32, #heddle.dims<"n">>
@@ -109,7 +109,7 @@ func.func @f() -> (tensor<8xf32> {heddle.name = "noise"}) {
 
 // -----
 
-// Nor is it set by way of arithmetic.
+// Arithmetic on it is no length either.
 heddle.variable @key counter : tensor<2xi32>
 heddle.variable @step counter as steps : tensor<1xi32>
 func.func @f(%x: tensor<8xf32> {heddle.name = "x"}) -> (tensor<8xf32> {heddle.name = "y"}) {
@@ -135,7 +135,7 @@ heddle.variable @n optimizer_state of @w as first_moment : tensor<8xf32>
 
 // -----
 
-// A static vector is a row of columns, and not a number for each row.
+// A static vector is a row of columns, not a number for each row.
 func.func @f(%x: tensor<6x8xf32> {heddle.name = "x"}, %p: tensor<6xi32> {heddle.name = "p"}, %f: tensor<4xf32> {heddle.name = "f"},
              %t: tensor<9x8xf32> {heddle.name = "t"}) {
   // expected-error @+1 {{entry 'f': 'heddle.rotary' has a number for each of 6 rows in a 'tensor<6xi32>', which kernels take for a single row; let the number of rows vary, as in tensor<?xi32, #heddle.dims<"NAME">>}}

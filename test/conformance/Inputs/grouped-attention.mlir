@@ -1,5 +1,5 @@
-// Attention whose keys are for groups of three and of five heads: dropout draws each head's numbers, scores know their head, and
-// what is added up of the result joins the kernel or does not.
+// Grouped-query attention with three and with five query heads for each key head. Dropout draws numbers for each head,
+// and scores depend on their head. Epilogues that join the kernel, and epilogues that do not.
 #tokens = #heddle.dims<"source_tokens">
 #sequences = #heddle.dims<"sequences">
 !ids = tensor<?xi32, #tokens>

@@ -1,4 +1,4 @@
-// Columns joined behind a sum over the columns of each row.
+// Columns that are joined after a sum over the columns of each row.
 #tokens = #heddle.dims<"tokens">
 heddle.size @tokens max 40
 

@@ -99,7 +99,7 @@ func.func @one_key(%x: tensor<?x1xf32, #tokens> {heddle.name = "x"}, %z: tensor<
   return %y, %w : tensor<?x1xf32, #tokens>, tensor<?x3xf32, #tokens>
 }
 
-// Projections to one column each, whose biases stand side by side: a register of two would begin between them.
+// Projections to one column each, whose biases lie side by side: a register of two would begin between them.
 func.func @projections(%x: tensor<?x16xf32, #tokens> {heddle.name = "x"})
     -> (tensor<?x1xf32, #tokens> {heddle.name = "y"}, tensor<?x1xf32, #tokens> {heddle.name = "z"}) {
   %w = heddle.read @projections.weight : tensor<32x1xf32>
@@ -109,7 +109,7 @@ func.func @projections(%x: tensor<?x16xf32, #tokens> {heddle.name = "x"})
   return %y, %z : tensor<?x1xf32, #tokens>, tensor<?x1xf32, #tokens>
 }
 
-// The gradients of a weight and a bias of one number each: both are matrices of one by one.
+// The gradients of a weight and a bias of one number each. Both are 1 x 1 matrices.
 func.func @projection_gradients(%x: tensor<?x1xf32, #tokens> {heddle.name = "x"}, %g: tensor<?x1xf32, #tokens> {heddle.name = "g"}, %before: tensor<1x1xf32> {heddle.name = "before"})
     -> (tensor<1x1xf32> {heddle.name = "weight"}, tensor<1xf32> {heddle.name = "bias"}) {
   %weight, %bias = heddle.project_grad_weights %x, %g : tensor<?x1xf32, #tokens>, tensor<?x1xf32, #tokens> -> tensor<1x1xf32>, tensor<1xf32>

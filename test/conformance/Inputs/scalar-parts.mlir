@@ -1,4 +1,4 @@
-// Gradients of numbers that all parts of rows share, and of sums of their rows.
+// Gradients of numbers that all parts of all rows share, and of sums of their rows.
 #tokens = #heddle.dims<"tokens">
 heddle.size @tokens max 40
 heddle.variable @scale weight : tensor<1xf32>
@@ -28,7 +28,7 @@ func.func @parts(%ids: tensor<?xi32, #tokens> {heddle.name = "ids", heddle.limit
   return %loss : tensor<1xf32>
 }
 
-// A number of its own for one of two parts that are joined.
+// A number for one of two parts that are joined.
 func.func @joined(%ids: tensor<?xi32, #tokens> {heddle.name = "ids", heddle.limit = 6 : i64}, %factor: tensor<?x15xf32, #tokens> {heddle.name = "factor"})
     -> (tensor<1xf32> {heddle.name = "loss"}) {
   %scale = heddle.read @scale : tensor<1xf32>

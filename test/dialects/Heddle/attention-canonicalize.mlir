@@ -4,7 +4,7 @@
 !per_head = tensor<?x2xf32, #heddle.dims<"tokens">>
 !segments = tensor<?xi32, #heddle.dims<"sequences">>
 
-// A region that does nothing.
+// A region that returns its argument is erased.
 // CHECK-LABEL: func.func @identity
 // CHECK-NEXT: heddle.attention %{{.*}} keys(%{{.*}}, %{{.*}}) {heads = 2 : i64, {{.*}} scale = 5.000000e-01 : f32}
 func.func @identity(%x: !tokens, %s: !segments, %l: !segments) -> !tokens {
@@ -17,7 +17,7 @@ func.func @identity(%x: !tokens, %s: !segments, %l: !segments) -> !tokens {
   return %y : !tokens
 }
 
-// A factor belongs to the scale, whichever side it is on.
+// A constant factor is folded into the scale, whether it is the left or the right operand.
 // CHECK-LABEL: func.func @operand
 // CHECK-NEXT: heddle.attention %{{.*}} keys(%{{.*}}, %{{.*}}) {heads = 2 : i64, {{.*}} scale = 2.000000e+00 : f32}
 func.func @operand(%x: !tokens, %s: !segments, %l: !segments) -> !tokens {
@@ -32,7 +32,7 @@ func.func @operand(%x: !tokens, %s: !segments, %l: !segments) -> !tokens {
   return %y : !tokens
 }
 
-// Anything else stays.
+// Other regions stay.
 // CHECK-LABEL: func.func @square
 // CHECK-NEXT: heddle.attention %{{.*}} score {
 // CHECK: arith.mulf
@@ -47,7 +47,7 @@ func.func @square(%x: !tokens, %s: !segments, %l: !segments) -> !tokens {
   return %y : !tokens
 }
 
-// A mask that hides nothing: a key is at most as far as itself.
+// A mask that excludes no pair is erased.
 // CHECK-LABEL: func.func @full_mask
 // CHECK-NEXT: heddle.attention %{{.*}} keys(%{{.*}}, %{{.*}}) {heads = 2 : i64,
 func.func @full_mask(%x: !tokens, %s: !segments, %l: !segments) -> !tokens {

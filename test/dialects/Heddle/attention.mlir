@@ -7,7 +7,7 @@
 !per_head = tensor<?x2xf32, #heddle.dims<"source">>
 !segments = tensor<?xi32, #heddle.dims<"sequences">>
 
-// As imported: the ops of the paper's 3.2.1 one by one.
+// The imported form: the ops of the paper's section 3.2.1, one by one.
 // CHECK-LABEL: func.func @unfused
 func.func @unfused(%q: !tokens, %k: !tokens, %v: !tokens, %starts: !segments, %lengths: !segments, %sink: tensor<2xf32>) -> !tokens {
   // CHECK: %[[SCORES:.*]] = heddle.scores %{{.*}}, %{{.*}} queries(%[[STARTS:.*]], %[[LENGTHS:.*]]) keys(%[[STARTS]], %[[LENGTHS]]) {key_size = "source_length", query_size = "source_length"}
@@ -96,7 +96,7 @@ func.func @sink(%q: !tokens, %sink: tensor<2xf32>, %starts: !segments, %lengths:
 !cache = tensor<64x8xf32>
 !rows = tensor<?x16xi32, #heddle.dims<"sequences">>
 
-// Keys that are no neighbours: each sequence has a list of their rows.
+// Keys that are not contiguous: each sequence has a list of their rows.
 // CHECK-LABEL: func.func @rows
 func.func @rows(%q: !tokens, %cache: !cache, %rows: !rows, %starts: !segments, %lengths: !segments) {
   // CHECK: %[[SCORES:.*]] = heddle.scores %{{.*}}, %[[CACHE:.*]] rows(%[[ROWS:.*]]) queries(%[[STARTS:.*]], %[[LENGTHS:.*]]) keys(%[[STARTS]], %[[LENGTHS]]) {

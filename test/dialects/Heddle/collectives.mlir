@@ -11,7 +11,7 @@ func.func @bucket(%a: tensor<8x16xf32>, %b: tensor<16xf32>) -> (tensor<8x16xf32>
   return %0, %1 : tensor<8x16xf32>, tensor<16xf32>
 }
 
-// What nobody uses, and what is there twice, does not travel; nor do zeros, whose sum is known.
+// Unused operands and duplicates are not sent. Zeros are not sent either, because their sum is known.
 // SMALL-LABEL: func.func @dropped(
 // SMALL-SAME: %[[A:[a-z0-9]+]]: {{[^%]*}}%[[B:[a-z0-9]+]]:
 // SMALL-DAG: %[[ZERO:.*]] = heddle.fill 0.0
@@ -23,7 +23,7 @@ func.func @dropped(%a: tensor<16xf32>, %b: tensor<16xf32>) -> (tensor<16xf32>, t
   return %0#1, %0#3, %0#2 : tensor<16xf32>, tensor<16xf32>, tensor<16xf32>
 }
 
-// A bucket in which nothing is left is gone.
+// An empty bucket is erased.
 // SMALL-LABEL: func.func @gone(
 // SMALL-NEXT: %[[ZERO:.*]] = heddle.fill 0.0
 // SMALL-NEXT: return %[[ZERO]]

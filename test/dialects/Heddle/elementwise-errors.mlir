@@ -40,7 +40,7 @@ func.func @broadcast(%x: tensor<4x3xf32>) {
 
 // -----
 
-// A column of another run-time size does not fit, though both extents are dynamic.
+// A column with another run-time size does not fit, though both extents are dynamic.
 func.func @broadcast(%x: tensor<?xf32, #heddle.dims<"sequences">>) {
   // expected-error @+1 {{cannot repeat}}
   %0 = heddle.broadcast %x : tensor<?xf32, #heddle.dims<"sequences">> to tensor<?x8xf32, #heddle.dims<"tokens">>

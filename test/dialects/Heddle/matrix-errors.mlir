@@ -8,7 +8,7 @@ func.func @matmul(%a: tensor<4x8xf32>, %b: tensor<4x8xf32>) {
 
 // -----
 
-// Contracting source tokens with target tokens is an error even where both extents are dynamic.
+// Contracting source tokens with target tokens is an error, even if both extents are dynamic.
 func.func @matmul(%a: tensor<?x8xf32, #heddle.dims<"source">>, %b: tensor<?x8xf32, #heddle.dims<"target">>) {
   // expected-error @+1 {{expects the same contracted extent}}
   %0 = heddle.matmul %a, %b {transpose_lhs} : tensor<?x8xf32, #heddle.dims<"source">>, tensor<?x8xf32, #heddle.dims<"target">> -> tensor<8x8xf32>

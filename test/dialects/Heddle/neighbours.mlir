@@ -1,7 +1,7 @@
 // RUN: heddle-opt %s | heddle-opt | FileCheck %s
 // RUN: heddle-opt %s --mlir-print-op-generic | heddle-opt | FileCheck %s
 
-// Keys through lists, with those of their users, and the gradients.
+// Keys found through lists, the lists of their users, and the gradients.
 !rows = tensor<?x8xf32, #heddle.dims<"nodes">>
 !scores = tensor<?x2x16xf32, #heddle.dims<"nodes">>
 !lists = tensor<?x12xi32, #heddle.dims<"nodes">>

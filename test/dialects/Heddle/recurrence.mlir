@@ -12,7 +12,7 @@ heddle.size @step max 8 of @sequences from 0
 // CHECK-LABEL: func.func @scan
 // CHECK: heddle.scan rows(%{{.*}}) states(%{{.*}}) constants(%{{.*}}) of(%{{.*}}, %{{.*}}) reverse {row_size = "length", step = "step"}
 // CHECK: ^bb0(%{{.*}}: tensor<?x8xf32, #heddle.dims<"step">>, %{{.*}}: tensor<?x8xf32, #heddle.dims<"step">>, %{{.*}}: tensor<8x8xf32>):
-// Rows, constants and outputs that serve nobody go, and one output serves all who want the same.
+// Unused rows, constants and outputs are erased, and equal outputs become one.
 // CANONICAL-LABEL: func.func @scan
 // CANONICAL: %[[R:.*]]:2 = heddle.scan rows(%arg0) states(%arg2) constants(%arg3)
 // CANONICAL: heddle.yield %[[H:.*]], %[[H]] :
@@ -66,7 +66,7 @@ func.func @steps(%lengths: tensor<?xi32, #sequences>, %starts: tensor<?xi32, #se
 }
 
 // CHECK-LABEL: func.func @columns
-// A part alone is the whole.
+// A join of a single part is the part.
 // CANONICAL-LABEL: func.func @columns
 // CANONICAL: %[[PART:.*]] = heddle.columns
 // CANONICAL-NEXT: return %[[PART]]

@@ -4,7 +4,7 @@
 !heads = tensor<?x2x12xf32, #heddle.dims<"n">>
 !narrow = tensor<?x4x6xf32, #heddle.dims<"n">>
 
-// There and back is nothing.
+// A reshape to the original shape is erased.
 // CHECK-LABEL: func.func @back
 // CHECK-SAME: (%[[X:.*]]: tensor<?x24xf32
 // CHECK-NEXT: return %[[X]], %[[X]]
@@ -16,7 +16,7 @@ func.func @back(%x: !flat) -> (!flat, !flat) {
   return %y, %z : !flat, !flat
 }
 
-// By way of another shape is directly.
+// A reshape of a reshape is one reshape.
 // CHECK-LABEL: func.func @by_way
 // CHECK-SAME: (%[[X:.*]]: tensor<?x24xf32
 // CHECK-NEXT: %[[Y:.*]] = heddle.reshape %[[X]] : tensor<?x24xf32, #heddle.dims<"n">> to tensor<?x4x6xf32, #heddle.dims<"n">>
@@ -27,7 +27,7 @@ func.func @by_way(%x: !flat) -> !narrow {
   return %y : !narrow
 }
 
-// The sum over one column is the column; over more it stays.
+// A sum over one column is the column. A sum over several columns stays.
 // CHECK-LABEL: func.func @one_column
 // CHECK-SAME: (%[[X:.*]]: tensor<?x1xf32{{.*}}, %[[PARTS:.*]]: tensor<?x1x1xf32{{.*}}, %[[Y:.*]]: tensor<?x2xf32
 // CHECK-NEXT: %[[A:.*]] = heddle.reshape %[[X]] : tensor<?x1xf32, #heddle.dims<"n">> to tensor<?xf32, #heddle.dims<"n">>

@@ -1,4 +1,4 @@
-// One file for an op: what is valid goes through the parser and the printer twice, what is not is refused.
+// One file for an op: valid ops go through the parser and the printer twice, and invalid ones are refused.
 // RUN: heddle-opt %s --split-input-file --verify-diagnostics | heddle-opt --split-input-file | FileCheck %s
 // RUN: heddle-opt %s --split-input-file --verify-diagnostics --mlir-print-op-generic | heddle-opt --split-input-file | FileCheck %s
 

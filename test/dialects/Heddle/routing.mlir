@@ -2,7 +2,7 @@
 // RUN: heddle-opt %s --mlir-print-op-generic | heddle-opt | FileCheck %s
 // RUN: heddle-opt %s --canonicalize | FileCheck %s --check-prefix=FOLDED
 
-// A multiple is called after the size.
+// Sizes that are multiples of other sizes.
 // CHECK: heddle.size @tokens max 64
 // CHECK-NEXT: heddle.size @"tokens*2" max 128 of @tokens times 2{{$}}
 // CHECK-NEXT: heddle.size @few max 8 of @tokens times 2 from 0 within
@@ -58,7 +58,7 @@ func.func @grouped(%x: !choices, %w: tensor<32x6xf32>, %s: tensor<9xi32>) -> (!w
   return %y, %dx, %dw : !wide, !choices, tensor<32x6xf32>
 }
 
-// A row of two numbers is two rows of one.
+// A row of two numbers becomes two rows of one.
 // FOLDED-LABEL: func.func @reshape(
 // FOLDED-NEXT: return %{{.*}} : tensor<?x2xf32, #heddle.dims<"tokens">>
 func.func @reshape(%x: !picked) -> !picked {

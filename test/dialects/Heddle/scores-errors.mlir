@@ -166,7 +166,7 @@ func.func @f(%q: tensor<4x8xf32>, %k: tensor<6x8xf32>, %s: tensor<2xi32>) {
 
 // -----
 
-// The gradient of scores has the places of scores.
+// The gradient of scores has the shape of scores.
 func.func @f(%q: tensor<4x8xf32>, %k: tensor<6x8xf32>, %g: tensor<5x2x16xf32>, %s: tensor<2xi32>) {
   // expected-error @+1 {{expects the same number of queries in 'tensor<4x8xf32>' (dimension 0) and 'tensor<5x2x16xf32>' (dimension 0)}}
   %0 = heddle.scores_grad_key %g of %q, %k queries(%s, %s) keys(%s, %s) slope {
@@ -224,7 +224,7 @@ func.func @f(%q: tensor<4x8xf32>, %k: tensor<6x8xf32>, %g: tensor<4x2x16xf32>, %
 
 // -----
 
-// Without a slope there is no gradient to make.
+// Without a slope there is no gradient.
 func.func @f(%q: tensor<4x8xf32>, %k: tensor<6x8xf32>, %g: tensor<4x2x16xf32>, %s: tensor<2xi32>) {
   // expected-error @+1 {{expects a non-empty block}}
   %0 = heddle.scores_grad_query %g of %q, %k queries(%s, %s) keys(%s, %s) slope {
@@ -266,7 +266,7 @@ func.func @f(%i: tensor<3xi32>, %t: tensor<5x2x4x16xf32>) {
 
 // -----
 
-// A row of scores is added up head by head, so that their number is known.
+// A row of scores is summed head by head, so the number of heads must be known.
 func.func @f(%x: tensor<4x?x16xf32, #heddle.dims<"heads">>) {
   // expected-error @+1 {{expects a matrix, a row or a column, got 'tensor<4x?x16xf32, #heddle.dims<"heads">>'}}
   %0 = heddle.sum columns %x : tensor<4x?x16xf32, #heddle.dims<"heads">> -> tensor<4xf32>

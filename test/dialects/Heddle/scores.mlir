@@ -1,7 +1,7 @@
 // RUN: heddle-opt %s | heddle-opt | FileCheck %s
 // RUN: heddle-opt %s --mlir-print-op-generic | heddle-opt | FileCheck %s
 
-// Scores that a region makes, their gradients, and the ops that came with them.
+// Scores computed by a region, their gradients, and the ops that belong to them.
 !queries = tensor<?x8xf32, #heddle.dims<"target">>
 !keys = tensor<?x8xf32, #heddle.dims<"source">>
 !scores = tensor<?x2x16xf32, #heddle.dims<"target">>
@@ -51,7 +51,7 @@ func.func @additive(%q: !queries, %k: !keys, %v: tensor<8xf32>, %qs: !segments, 
   return
 }
 
-// Of static tensors too, with several parameters, and with a region that needs neither query nor key.
+// The same on static tensors, with several parameters, and with a region that reads neither query nor key.
 // CHECK-LABEL: func.func @several
 func.func @several(%q: tensor<4x8xf32>, %k: tensor<6x8xf32>, %v: tensor<8xf32>, %w: tensor<8xf32>, %s: tensor<2xi32>) {
   // CHECK: %[[S:.*]] = heddle.scores %{{.*}}, %{{.*}} parameters(%[[V:.*]], %[[W:.*]]) queries

@@ -13,7 +13,7 @@ func.func @strides(%x: !x) -> !x {
   return %z : !x
 }
 
-// At a stride of 1 all pixels are there.
+// With a stride of 1 all pixels stay.
 // CANONICAL-LABEL: func.func @all
 // CANONICAL-SAME: (%[[X:.*]]: tensor<?x8xf32
 // CANONICAL-NEXT: return %[[X]]

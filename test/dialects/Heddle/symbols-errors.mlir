@@ -365,7 +365,7 @@ heddle.variable @w.scales weight as scales : tensor<1x8xf32>
 
 // -----
 
-// All that is missing is told at once.
+// All missing variables are reported at once.
 func.func @f() -> tensor<2xf32> {
   // expected-error @+1 {{names a variable that is not declared: @w}}
   %w = heddle.read @w : tensor<2xf32>
@@ -379,7 +379,7 @@ func.func @f() -> tensor<2xf32> {
 
 // -----
 
-// Sums that 64 bits have no room for.
+// Sums that exceed 64 bits.
 heddle.size @tokens max 8
 // expected-error @+1 {{covers 4 from 9223372036854775806 on of @tokens, whose maximum is 8}}
 heddle.size @chunk max 4 of @tokens from 9223372036854775806

@@ -14,7 +14,7 @@ heddle.training {beta1 = 0.9 : f32, beta2 = 0.98 : f32, clip_norm = 0.0 : f32, e
 // CHECK: ^bb0(%{{.*}}: tensor<8x4xf32>, %{{.*}}: tensor<8x4xf32>, %{{.*}}: tensor<8x4xf32>, %{{.*}}: tensor<1xf32>):
 // CHECK: heddle.yield %{{.*}}, %{{.*}} : tensor<8x4xf32>, tensor<8x4xf32>
 // CHECK: return %[[W]], %[[M]]
-// An unused update goes, and equal ones become one.
+// An unused update is erased, and equal updates become one.
 // SAME-LABEL: @momentum
 // SAME: %[[W:.*]], %[[M:.*]] = heddle.update
 // SAME-NOT: heddle.update

@@ -14,7 +14,7 @@ func.func @windows(%x: !x, %p: !p) -> !x {
   return %y : !x
 }
 
-// A window of the row alone is the row.
+// A window of one row is the row itself.
 // CANONICAL-LABEL: func.func @alone
 // CANONICAL-SAME: (%[[X:.*]]: tensor<?x8xf32
 // CANONICAL-NEXT: return %[[X]]
@@ -24,7 +24,7 @@ func.func @alone(%x: !x, %p: !p) -> !x {
   return %y : !x
 }
 
-// One of another row is not.
+// A window of another single row stays.
 // CANONICAL-LABEL: func.func @before
 // CANONICAL: heddle.unfold
 func.func @before(%x: !x, %p: !p) -> !x {

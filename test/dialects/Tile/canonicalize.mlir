@@ -4,7 +4,7 @@
 #turned = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
 #whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
 
-// A conversion to the layout that a tile has is the tile.
+// A conversion to the tile's own layout is erased.
 // CHECK-LABEL: func.func @same
 // CHECK-NEXT: return %arg0
 func.func @same(%t: tensor<8x32xf32, #distributed>) -> tensor<8x32xf32, #distributed> {
@@ -12,7 +12,7 @@ func.func @same(%t: tensor<8x32xf32, #distributed>) -> tensor<8x32xf32, #distrib
   return %0 : tensor<8x32xf32, #distributed>
 }
 
-// Of two in a row the second alone is left.
+// Of two conversions in a row only the second stays.
 // CHECK-LABEL: func.func @twice
 // CHECK-NEXT: %[[RESULT:.*]] = tile.convert_layout %arg0 : tensor<8x32xf32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>> -> tensor<8x32xf32, #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>>
 // CHECK-NEXT: return %[[RESULT]]
@@ -22,7 +22,7 @@ func.func @twice(%t: tensor<8x32xf32, #distributed>) -> tensor<8x32xf32, #whole>
   return %1 : tensor<8x32xf32, #whole>
 }
 
-// There and back is nowhere.
+// A conversion back to the original layout is erased.
 // CHECK-LABEL: func.func @back
 // CHECK-NEXT: return %arg0
 func.func @back(%t: tensor<8x32xf32, #distributed>) -> tensor<8x32xf32, #distributed> {

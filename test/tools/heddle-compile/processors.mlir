@@ -1,4 +1,5 @@
-// How many processors a GPU has decides whether a product has too few tiles for them, or so many that lanes that only copy are worth it.
+// The number of a GPU's processors decides whether a matmul has too few tiles and is split, or has so many that
+// producers are worth it.
 // RUN: heddle-compile %s --target=cuda:sm_90a --precision=bf16 --compile-to=tile -o - | FileCheck %s
 // RUN: heddle-compile %s --target=cuda:sm_90a --precision=bf16 --compile-to=tile --processors=16 -o - | FileCheck %s --check-prefix=FEW
 // RUN: heddle-compile %s --target=cuda:sm_90a --precision=bf16 --compile-to=layout -o - | FileCheck %s --check-prefix=PRODUCERS

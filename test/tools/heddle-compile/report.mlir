@@ -1,4 +1,4 @@
-// What an entry launches, computes and moves at the most: 64 rows of 16 numbers times a 16 x 8 matrix.
+// The launches, operations and memory traffic of an entry at its maxima: 64 rows of 16 numbers times a 16 x 8 matrix.
 // RUN: heddle-compile %s -o %t.heddle --report=%t.json | FileCheck %s
 // RUN: FileCheck --check-prefix=JSON %s < %t.json
 // RUN: heddle-inspect %t.heddle --json | FileCheck --check-prefix=INSPECT %s

@@ -1,4 +1,4 @@
-// What MLIR's passes make of undefined values is read again.
+// The printer's form of undefined values, which MLIR's passes make, can be parsed again.
 // RUN: heddle-opt %s --mem2reg | heddle-opt | FileCheck %s
 
 // CHECK: ub.poison : f32

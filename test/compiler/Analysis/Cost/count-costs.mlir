@@ -1,4 +1,4 @@
-// What kernels need, as formulas of run-time sizes.
+// The costs of kernels, as formulas of run-time sizes.
 // RUN: heddle-opt %s --heddle-count-costs | FileCheck %s
 
 heddle.size @t max 100
@@ -6,7 +6,8 @@ heddle.size @u max 50
 heddle.size @n max 10
 heddle.size @longest max 20 longest "lengths"
 
-// A product: 2 t n k, and its bias and activation an operation an element. Operands are read once.
+// A matmul takes 2 t n k operations. Its bias and its activation take one operation for each element. Operands are read
+// once.
 // CHECK-LABEL: func.func @product
 // CHECK: {heddle.cost = #heddle.cost<flops[<280["t"]>]model[<256["t"]>]bytes[<96["t"]>, <544>]>}
 func.func @product(%x: tensor<?x16xf32, #heddle.dims<"t">>, %w: tensor<16x8xf32>, %b: tensor<8xf32>)
@@ -25,7 +26,7 @@ func.func @product(%x: tensor<?x16xf32, #heddle.dims<"t">>, %w: tensor<16x8xf32>
   return %y : tensor<?x8xf32, #heddle.dims<"t">>
 }
 
-// The contracted dimension of a transposed left side is its rows.
+// The K dimension of a transposed left side is its rows.
 // CHECK-LABEL: func.func @weight_gradient
 // CHECK: flops[<256["t"]>]model[<256["t"]>]bytes[<96["t"]>, <512>]
 func.func @weight_gradient(%x: tensor<?x16xf32, #heddle.dims<"t">>, %g: tensor<?x8xf32, #heddle.dims<"t">>)
@@ -38,7 +39,7 @@ func.func @weight_gradient(%x: tensor<?x16xf32, #heddle.dims<"t">>, %g: tensor<?
   return %y : tensor<16x8xf32>
 }
 
-// An operand that two ops use is read once; comparisons, selections and integers are no floating-point operations.
+// An operand that two ops use is read once. Comparisons, selections and integers are no floating-point operations.
 // CHECK-LABEL: func.func @elementwise
 // CHECK: {heddle.cost = #heddle.cost<flops[<8["t"]>]bytes[<64["t"]>]>}
 func.func @elementwise(%x: tensor<?x8xf32, #heddle.dims<"t">>) -> tensor<?x8xf32, #heddle.dims<"t">> {
@@ -52,7 +53,7 @@ func.func @elementwise(%x: tensor<?x8xf32, #heddle.dims<"t">>) -> tensor<?x8xf32
   return %y : tensor<?x8xf32, #heddle.dims<"t">>
 }
 
-// Of an embedding's table the rows that the indices name.
+// Only the rows that the indices name are read from an embedding's table.
 // CHECK-LABEL: func.func @embedding
 // CHECK: {heddle.cost = #heddle.cost<bytes[<68["t"]>]>}
 func.func @embedding(%i: tensor<?xi32, #heddle.dims<"t">>, %table: tensor<1000x8xf32>) -> tensor<?x8xf32, #heddle.dims<"t">> {
@@ -64,7 +65,7 @@ func.func @embedding(%i: tensor<?xi32, #heddle.dims<"t">>, %table: tensor<1000x8
   return %y : tensor<?x8xf32, #heddle.dims<"t">>
 }
 
-// Of a scatter's destination the same rows, read only to be added to.
+// A scatter reads only the rows of its destination that the indices name, and adds to them.
 // CHECK-LABEL: func.func @scatter
 // CHECK: {heddle.cost = #heddle.cost<bytes[<68["t"]>]>}
 // CHECK: {heddle.cost = #heddle.cost<flops[<8["t"]>]bytes[<100["t"]>]>}
@@ -83,7 +84,7 @@ func.func @scatter(%i: tensor<?xi32, #heddle.dims<"t">>, %rows: tensor<?x8xf32, 
   return %z : tensor<1000x8xf32>
 }
 
-// Sums of rows: each row is read and added to what is there, after zeros were written.
+// Sums of rows first write zeros. Then each row is read and added to its sum.
 // CHECK-LABEL: func.func @sum_equal
 // CHECK: {heddle.cost = #heddle.cost<bytes[<4["t"]>, <4000>]>}
 // CHECK: {heddle.cost = #heddle.cost<flops[<8["t"]>]bytes[<136["t"]>]>}
@@ -107,8 +108,8 @@ func.func @sum_equal(%i: tensor<?xi32, #heddle.dims<"t">>, %rows: tensor<?x8xf32
   return %dense : tensor<1000x8xf32>
 }
 
-// Attention: 4 operations a pair and column; pairs come from the lengths that the call brings. A causal mask bounds the
-// keys after the query, a window those before it.
+// Attention takes 4 operations for each pair and column. The number of pairs follows from the lengths in the call. A
+// causal mask excludes the keys after the query, and a window excludes distant keys before it.
 // CHECK-LABEL: func.func @attention
 // CHECK: flops[<32 pairs<"lengths", "lengths" max 2000>>]model[<32 pairs<"lengths", "lengths" max 2000>>]bytes[<144["t"]>, <8["n"]>]
 // CHECK: flops[<32 pairs<"lengths", "lengths" above 0 max 2000>>]
@@ -165,8 +166,8 @@ func.func @attention(%q: tensor<?x8xf32, #heddle.dims<"t">>, %k: tensor<?x8xf32,
   return %windowed : tensor<?x8xf32, #heddle.dims<"t">>
 }
 
-// Keys and values in a cache count as far as the sequences reach; the lengths of queries that are no input of the entry
-// count as the longest.
+// Keys and values in a cache count up to the length of each sequence. If the lengths of queries are no input of the
+// entry, they count as the maximum.
 // CHECK-LABEL: func.func @cached
 // CHECK: flops[<32["longest", "n"]>]
 // CHECK-SAME: bytes[<76["n"]>, <64 pairs<"", "lengths" max 64>>]
@@ -191,7 +192,7 @@ func.func @cached(%q: tensor<?x8xf32, #heddle.dims<"n">>, %k: tensor<64x8xf32>, 
   return %y : tensor<?x8xf32, #heddle.dims<"n">>
 }
 
-// An operation an element of the rows; the rows are read once.
+// One operation for each element of the rows. The rows are read once.
 // CHECK-LABEL: func.func @segment
 // CHECK: flops[<8["t"]>]bytes[<32["t"]>, <72["n"]>]
 func.func @segment(%x: tensor<?x8xf32, #heddle.dims<"t">>, %i: tensor<?xi32, #heddle.dims<"n">>,

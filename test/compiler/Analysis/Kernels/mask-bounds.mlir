@@ -1,5 +1,5 @@
-// Which tiles of attention's scores a kernel visits, by its mask. A tile is 32 queries and steps of 8 keys here, or 32
-// keys and steps of 8 queries.
+// Which tiles of attention's scores a kernel visits, given its mask. Here a tile is 32 queries and steps of 8 keys, or
+// 32 keys and steps of 8 queries.
 // RUN: heddle-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile)' | FileCheck %s
 
 !x = tensor<?x64xf32, #heddle.dims<"tokens">>
@@ -9,7 +9,8 @@ heddle.size @tokens max 2048
 heddle.size @sequences max 64
 heddle.size @length max 256 longest "lengths"
 
-// |query - key| <= 64: from 64 before the tile's first row to 64 past its last, whichever side that row is of.
+// |query - key| <= 64: visits start 64 before the tile's first row and end 64 after its last, whether queries or keys
+// own the tile.
 // CHECK-LABEL: tile.func @attention_grad_query_Tx64(
 // CHECK: %[[FIRST:.*]] = arith.muli %{{.*}}, %c32
 // CHECK-DAG: %[[LOW:.*]] = arith.addi %[[FIRST]], %c-64
@@ -59,7 +60,8 @@ heddle.size @tokens max 2048
 heddle.size @sequences max 64
 heddle.size @length max 256 longest "lengths"
 
-// Every other key, from 3 on, before twice the query: 2 * (first + 31) - 1 is the last, and 3 is in the step from 0 on.
+// Every other key from 3 on, before twice the query. The last key is 2 * (first + 31) - 1. Key 3 lies in the step that
+// begins at 0.
 // CHECK-LABEL: tile.func @attention_Tx64(
 // CHECK: %[[FIRST:.*]] = arith.muli %{{.*}}, %c32
 // CHECK: %[[TWICE:.*]] = arith.muli %[[FIRST]], %c2
@@ -95,7 +97,7 @@ heddle.size @tokens max 2048
 heddle.size @sequences max 64
 heddle.size @length max 256 longest "lengths"
 
-// The diagonal alone.
+// Only the diagonal counts.
 // CHECK-LABEL: tile.func @attention_Tx64(
 // CHECK: %[[FIRST:.*]] = arith.muli %{{.*}}, %c32
 // CHECK-DAG: %[[BEGIN:.*]] = arith.maxsi %[[FIRST]], %c0
@@ -123,7 +125,7 @@ heddle.size @tokens max 2048
 heddle.size @sequences max 64
 heddle.size @length max 256 longest "lengths"
 
-// One of two conditions, an unsigned comparison, a product of the two: nothing is known, and everything is visited.
+// A disjunction, an unsigned comparison, and a product of the two indices give no bounds, so everything is visited.
 // CHECK-LABEL: tile.func @attention_Tx64(
 // CHECK: %[[LENGTH:.*]] = arith.index_castui
 // CHECK: arith.cmpi ult, %{{.*}}, %[[LENGTH]]
@@ -156,8 +158,8 @@ heddle.size @tokens max 2048
 heddle.size @sequences max 64
 heddle.size @length max 2048 longest "lengths"
 
-// The window of a description's decoder: at most 64 keys before the tile's first query and the tile's own 32 are visited,
-// however long the sequence is.
+// The window of a description's decoder. However long the sequence is, at most 64 keys before the tile's first query
+// and the tile's own 32 keys are visited.
 // CHECK-LABEL: tile.func @attention_Tx64(
 // CHECK: %[[FIRST:.*]] = arith.muli %{{.*}}, %c32
 // CHECK: arith.cmpi ult, %[[FIRST]], %[[LENGTH:.*]] : index

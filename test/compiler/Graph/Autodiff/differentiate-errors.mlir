@@ -251,7 +251,7 @@ func.func @no_average() {
 
 // -----
 
-// Of the arithmetic of a region too, at its line.
+// Arithmetic inside a region also reports its line.
 #n = #heddle.dims<"n">
 #s = #heddle.dims<"s">
 heddle.size @n max 64
@@ -276,7 +276,7 @@ func.func @no_rule_in_a_region(%x: tensor<?x8xf32, #n>, %s: tensor<?xi32, #s>, %
 
 // -----
 
-// Keys that each sequence lists are for decoding.
+// Lists of keys are for decoding only.
 #n = #heddle.dims<"n">
 #s = #heddle.dims<"s">
 heddle.size @n max 64

@@ -89,7 +89,7 @@ func.func @minimize(%x: !x) -> (tensor<1xf32>, tensor<1xf32>) {
     heddle.yield %rate_now : tensor<1xf32>
   }
 
-  // Writes come last, after whatever else reads the weights.
+  // Writes come last, after all other readers of the weights.
   // CHECK-NEXT: heddle.matmul %[[X]], %[[W]]
   %again = heddle.matmul %x, %w : !x, tensor<8x8xf32> -> !x
   // CHECK-NEXT: heddle.kernel
@@ -140,7 +140,8 @@ func.func @plain() -> tensor<1xf32> {
 
 // -----
 
-// Two entries share the variables: one adds up gradients, the other one makes a step of them and empties them.
+// Two entries share the variables. One accumulates gradients; the other updates the weights with them and resets them
+// to zero.
 heddle.variable @step counter as steps : tensor<1xi32>
 heddle.variable @w weight : tensor<8xf32>
 heddle.variable @grad.w gradient of @w as gradient : tensor<8xf32>
@@ -151,7 +152,7 @@ heddle.variable @frozen weight : tensor<8xf32>
 // CHECK-LABEL: func.func @accumulate_step
 // CHECK-SAME: %[[X:.*]]: tensor<8xf32>
 func.func @accumulate_step(%x: tensor<8xf32>) {
-  // Read twice, used three times: the gradients add up.
+  // A value that is read twice and used three times: its gradients are added.
   %w0 = heddle.read @w : tensor<8xf32>
   %w1 = heddle.read @w : tensor<8xf32>
   %p = arith.mulf %w0, %x : tensor<8xf32>
@@ -202,8 +203,8 @@ func.func @apply_step() -> tensor<1xf32> {
 
 // -----
 
-// One table for source, target and the linear transformation before softmax: the rows' gradients are scattered onto the
-// product's, in one table.
+// One table serves source, target and the linear transformation before softmax. The gradients of its rows are scattered
+// onto the matmul's gradient, in one table.
 !source = tensor<?xi32, #heddle.dims<"source">>
 !target = tensor<?xi32, #heddle.dims<"target">>
 
@@ -251,7 +252,7 @@ func.func @tied(%source: !source, %target: !target) {
 
 // -----
 
-// Untied, the table's gradient has a row a token until the update reads it: no table of zeros.
+// If the table is not tied, its gradient is a row for each token until the update reads it. No table of zeros is made.
 !source = tensor<?xi32, #heddle.dims<"source">>
 !rows = tensor<?x8xf32, #heddle.dims<"source">>
 heddle.variable @step counter as steps : tensor<1xi32>
@@ -288,7 +289,7 @@ func.func @untied(%i: !source) {
 
 // -----
 
-// Read in the other order, the product joins sums of rows that are there already.
+// If the uses come in the other order, the matmul is added to the existing sums of rows.
 heddle.variable @step counter as steps : tensor<1xi32>
 heddle.variable @table weight : tensor<32x8xf32>
 heddle.variable @grad.table gradient of @table as gradient : tensor<32x8xf32>
@@ -313,7 +314,8 @@ func.func @scatter_first(%i: tensor<?xi32, #heddle.dims<"source">>) {
 
 // -----
 
-// Sums of rows go last: they are made in the place of what they are added to, and %x * %x has the same gradient twice.
+// Sums of rows come last, because they are computed in place in the value that they are added to. %x * %x gets the same
+// gradient twice.
 heddle.variable @table weight : tensor<32x8xf32>
 heddle.variable @grad.table gradient of @table as gradient : tensor<32x8xf32>
 
@@ -361,8 +363,8 @@ func.func @averaged() -> tensor<1xf32> {
 
 // -----
 
-// A scaled loss: its gradient begins with the scale, and all of it is undone in the update. Where the sum of the squares is
-// not finite, the update is none and the scale is halved. Steps that were skipped are none for Adam's corrections.
+// With loss scaling the gradient begins with the scale, and the update divides by it. If the sum of squares is not
+// finite, the update is skipped and the scale is halved. Skipped steps do not count for Adam's corrections.
 heddle.variable @step counter as steps : tensor<1xi32>
 heddle.variable @loss_scale optimizer_state as loss_scale : tensor<1xf32>
 heddle.variable @good_steps counter as good_steps : tensor<1xi32>
@@ -401,8 +403,8 @@ func.func @scaled() -> tensor<1xf32> {
 
 // -----
 
-// AdamW shrinks matrices by the learning rate's share of weight_decay before the update, biases never; a step that is skipped
-// leaves both.
+// AdamW shrinks matrices by learning rate times weight_decay before the update, and never shrinks biases. A skipped
+// step changes neither.
 heddle.variable @step counter as steps : tensor<1xi32>
 heddle.variable @loss_scale optimizer_state as loss_scale : tensor<1xf32>
 heddle.variable @good_steps counter as good_steps : tensor<1xi32>

@@ -1,4 +1,4 @@
-// The gradient rules of arith and math, one function a rule; in each, the gradient of the result is all ones.
+// The gradient rules of arith and math, with one function for each rule. The gradient of each result is all ones.
 // RUN: heddle-opt %s --heddle-differentiate | FileCheck %s
 
 heddle.variable @a weight : tensor<8xf32>

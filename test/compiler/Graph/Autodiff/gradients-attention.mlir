@@ -47,7 +47,7 @@ func.func @attention(%x: !target, %memory: !source, %qs: !segments, %ql: !segmen
   return
 }
 
-// The score region's gradient is made of its ops' rules, and both regions are copied into both halves.
+// The score region's gradient applies the rules of its ops. Both regions are copied into both halves.
 // CHECK-LABEL: func.func @score
 func.func @score(%x: !target, %qs: !segments, %ql: !segments) {
   %w = heddle.read @w : tensor<8x8xf32>
@@ -90,7 +90,7 @@ func.func @score(%x: !target, %qs: !segments, %ql: !segments) {
 heddle.variable @sinks weight : tensor<2xf32>
 heddle.variable @grad.sinks gradient of @sinks as gradient : tensor<2xf32>
 
-// A sink's probability is exp(sink - log-sum-exp), and its gradient minus the sum of that times delta.
+// A sink's probability is exp(sink - log-sum-exp). Its gradient is minus the sum of probability times delta.
 // CHECK-LABEL: func.func @sink
 func.func @sink(%x: !target, %qs: !segments, %ql: !segments) {
   // CHECK: %[[SINK:.*]] = heddle.read @sinks

@@ -6,7 +6,8 @@ heddle.variable @grad.w gradient of @w as gradient : tensor<4xf32>
 heddle.variable @v weight : tensor<4xf32>
 heddle.variable @grad.v gradient of @v as gradient : tensor<4xf32>
 
-// The loss is of the sums of all ranks: each rank's gradient counts in it. Of a sum that the loss does not use nothing comes.
+// The loss depends on the sums of all ranks, so the gradients of all ranks are added. A sum that the loss does not use
+// has no gradient.
 // CHECK-LABEL: func.func @step
 // CHECK: %[[W:.*]] = heddle.read @w
 // CHECK: %[[V:.*]] = heddle.read @v

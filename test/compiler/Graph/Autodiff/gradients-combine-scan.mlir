@@ -1,5 +1,5 @@
-// Scores of a region within a scan: what becomes of the query is made a step at a time, and what becomes of keys and parameters, for
-// all queries of a sequence at once behind the scan.
+// Scores computed by a region within a scan. The query's gradient is computed step by step. The gradients of keys and
+// parameters are computed behind the scan, for all queries of a sequence at once.
 // RUN: heddle-opt %s --heddle-differentiate --canonicalize --cse | FileCheck %s
 
 #target = #heddle.dims<"target_tokens">
@@ -28,13 +28,13 @@ heddle.variable @grad.v gradient of @v as gradient : tensor<8xf32>
 // CHECK-LABEL: func.func @scan
 // CHECK: %[[V:.*]] = heddle.read @v
 // CHECK: %[[KEYS:.*]] = heddle.matmul %arg1
-// The forward scan keeps the queries and the weights, of which the gradients need a row for each token.
+// The forward scan keeps a row for each token of the queries and the weights, because the gradients need them.
 // CHECK: %[[KEPT:.*]]:{{[0-9]+}} = heddle.scan rows(%arg0, %arg4) states(%{{.*}}, %arg5, %arg6) constants(%[[KEYS]], %arg1, %[[V]]) of(%arg2, %arg3) {row_size
 // CHECK: %[[QUERY:.*]] = arith.addf
 // CHECK: heddle.scores %[[QUERY]], %{{.*}} parameters(%{{.*}}) queries(
 // CHECK: %[[WEIGHTS:.*]] = heddle.softmax
 // CHECK: heddle.yield %[[NEXT:.*]], %{{.*}}, %{{.*}}, %[[NEXT]], %[[WEIGHTS]], %[[QUERY]] :
-// The step backwards, with the gradient of the query alone.
+// The backward step computes only the query's gradient.
 // CHECK: %[[BACK:.*]]:4 = heddle.scan rows(%{{.*}}, %[[KEPT]]#3, %[[KEPT]]#4, %arg4, %[[KEPT]]#5) states({{.*}} of(%arg2, %arg3) reverse
 // CHECK-NOT: heddle.scores_grad_key
 // CHECK: heddle.softmax_grad
@@ -42,7 +42,7 @@ heddle.variable @grad.v gradient of @v as gradient : tensor<8xf32>
 // CHECK: } {key_size = "source_length", query_size = ""} {{.*}} -> tensor<?x8xf32, #heddle.dims<"step">>
 // CHECK-NOT: heddle.scores_grad
 // CHECK: heddle.yield
-// Behind it, with the starts and lengths of the target's sequences as those of the queries.
+// Behind the scan, the starts and lengths of the queries are those of the target's sequences.
 // CHECK: %[[OFKEY:.*]] = heddle.scores_grad_key %[[BACK]]#3 of %[[KEPT]]#5, %[[KEYS]] parameters(%[[V]]) queries(%arg2, %arg3) keys(%arg5, %arg6) slope {
 // CHECK: } {key_size = "source_length", query_size = "target_length"} {{.*}} -> tensor<?x8xf32, #heddle.dims<"source_tokens">>
 // CHECK: %[[OFV:.*]] = heddle.scores_grad_query %[[BACK]]#3 of %[[KEPT]]#5, %[[KEYS]] parameters(%[[V]]) queries(%arg2, %arg3) keys(%arg5, %arg6) slope {
@@ -86,7 +86,7 @@ func.func @scan(%x: !rows, %n: !notes, %starts: !numbers, %lengths: !numbers, %p
   return
 }
 
-// A number for each query or sequence that all its pairs take: the gradient is the sum over the pairs.
+// A number for each query or sequence serves all of its pairs, so its gradient is the sum over these pairs.
 // CHECK-LABEL: func.func @spread
 // CHECK: %[[PAIRS:.*]] = arith.mulf %{{.*}}, %arg1 : tensor<?x2x16xf32, #heddle.dims<"target_tokens">>
 // CHECK: %[[EACH:.*]] = heddle.sum columns %[[PAIRS]] : tensor<?x2x16xf32, #heddle.dims<"target_tokens">> -> tensor<?xf32, #heddle.dims<"target_tokens">>
@@ -104,8 +104,8 @@ func.func @spread(%x: !rows, %w: tensor<?x2x16xf32, #target>) {
   return
 }
 
-// Each argument of a region has a slope of its own: one that the result does not depend on is zero, and what depends on an argument
-// by a comparison alone does not either.
+// Each argument of a region has a slope of its own. The slope is zero if the result does not depend on the argument, or
+// depends on it only through a comparison.
 // CHECK-LABEL: func.func @slopes
 // CHECK: heddle.scores_grad_query
 // CHECK: ^bb0(%[[A:.*]]: f32, %[[B:.*]]: f32, %[[W:.*]]: f32, %[[G:.*]]: f32):
@@ -137,7 +137,7 @@ func.func @slopes(%x: !rows, %k: !notes, %qs: !numbers, %ql: !numbers, %ks: !num
   return
 }
 
-// Scores that no query changes: the slope of the query is zero, and only the parameter's gradient has a value.
+// Scores that do not depend on the query: its slope is zero, and only the parameter's gradient has a value.
 // CHECK-LABEL: func.func @constant
 // CHECK: heddle.scores_grad_query
 // CHECK: %[[ZERO:.*]] = arith.constant 0.000000e+00 : f32
@@ -160,7 +160,7 @@ func.func @constant(%x: !rows, %k: !notes, %qs: !numbers, %ql: !numbers, %ks: !n
   return
 }
 
-// A number of each sequence, spread over its tokens: the gradient is the sum over the tokens of the sequence.
+// A number for each sequence is repeated for its tokens, so its gradient is the sum over the tokens.
 // CHECK-LABEL: func.func @number
 // CHECK: %{{.*}}, %[[SEQUENCE:.*]] = heddle.locate rows(%arg1, %arg2)
 // CHECK: %[[FIRST:.*]] = heddle.find_first %[[SEQUENCE]] : tensor<?xi32, #heddle.dims<"target_tokens">> -> tensor<?x1xi32, #heddle.dims<"sequences">>

@@ -15,7 +15,8 @@ heddle.variable @v weight : tensor<8xf32>
 heddle.variable @grad.u gradient of @u as gradient : tensor<8x8xf32>
 heddle.variable @grad.v gradient of @v as gradient : tensor<8xf32>
 
-// Of additive scores: d/dq = d/dk = g v (1 - tanh^2), d/dv = g tanh, where v's is summed up over the queries' rows.
+// Additive scores: d/dq = d/dk = g v (1 - tanh^2), d/dv = g tanh. The gradient of v is summed over the rows of the
+// queries.
 // CHECK-LABEL: func.func @additive
 // CHECK: %[[V:.*]] = heddle.read @v
 // CHECK: %[[Q:.*]] = heddle.matmul
@@ -55,8 +56,8 @@ func.func @additive(%x: tensor<?x8xf32, #target>, %k: tensor<?x8xf32, #source>, 
   return
 }
 
-// Attention within a scan: in a step each sequence has one query, and the gradient of the query is made there. That of the
-// values and of the keys is a single op behind the scan, over all queries of each sequence.
+// Attention within a scan. In each step a sequence has one query, and the step computes the gradient of this query. The
+// gradients of values and keys are single ops behind the scan, over all queries of each sequence.
 // CHECK-LABEL: func.func @scan
 // CHECK: %[[KEPT:.*]]:{{[0-9]+}} = heddle.scan
 // CHECK: heddle.scan {{.*}} reverse

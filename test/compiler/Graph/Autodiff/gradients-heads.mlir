@@ -1,4 +1,4 @@
-// Norms of each head of a row: the rules, and against central differences in float64.
+// The gradient rules of norms over each head of a row, compared with central differences in float64.
 // REQUIRES: numpy
 // RUN: heddle-opt %s --heddle-differentiate --canonicalize --cse | FileCheck %s --check-prefix=RULE
 // RUN: heddle-opt %s --heddle-differentiate --mlir-print-op-generic | %python %S/Inputs/check_gradients.py | FileCheck %s
@@ -13,7 +13,7 @@ heddle.variable @grad.w gradient of @w as gradient : tensor<12x12xf32>
 heddle.variable @gain weight : tensor<4xf32>
 heddle.variable @grad.gain gradient of @gain as gradient : tensor<4xf32>
 
-// The gain is shared by all heads: its gradient is the sum of all rows, and then of all heads.
+// All heads share the gain, so its gradient is summed over all rows and then over all heads.
 // RULE-LABEL: func.func @norm
 // RULE: %[[ALL:.*]] = heddle.sum rows %{{.*}} : tensor<?x3x4xf32, #heddle.dims<"target_tokens">> -> tensor<12xf32>
 // RULE: %[[HEADS:.*]] = heddle.reshape %[[ALL]] : tensor<12xf32> to tensor<3x4xf32>

@@ -1,6 +1,7 @@
 // RUN: heddle-opt %s --heddle-differentiate --canonicalize --cse | FileCheck %s
 
-// Keys through lists: the query's gradient goes through the same lists, the key's and the value's through those of their users.
+// Keys found through lists: the query's gradient uses the same lists, and the gradients of key and value use the lists
+// of users.
 #nodes = #heddle.dims<"nodes">
 !rows = tensor<?x8xf32, #nodes>
 !scores = tensor<?x2x16xf32, #nodes>

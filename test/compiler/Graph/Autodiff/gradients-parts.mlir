@@ -5,8 +5,8 @@ heddle.size @tokens max 64
 heddle.variable @scale weight : tensor<1xf32>
 heddle.variable @grad.scale gradient of @scale as gradient : tensor<1xf32>
 
-// A number that all parts of all rows share: the sum of the rows, and then of what is left. The gradient of such a sum is a row,
-// whose parts lie side by side.
+// All parts of all rows share a number, so its gradient is summed over the rows and then over the parts. The gradient
+// of a sum over parts is a row, whose parts lie side by side.
 // CHECK-LABEL: func.func @parts
 // CHECK: %[[OF_SUMS:.*]] = heddle.broadcast %{{.*}} : tensor<6xf32> to tensor<?x6xf32, #heddle.dims<"tokens">>
 // CHECK: %[[G:.*]] = heddle.reshape %[[OF_SUMS]] : tensor<?x6xf32, #heddle.dims<"tokens">> to tensor<?x2x3xf32, #heddle.dims<"tokens">>

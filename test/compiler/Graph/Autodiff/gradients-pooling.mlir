@@ -1,4 +1,4 @@
-// Of a sum each row gets its segment's gradient; of what is chosen, the row that was chosen alone.
+// Each row gets the gradient of its segment's sum. For a maximum or minimum, only the chosen row gets it.
 // RUN: heddle-opt %s --heddle-differentiate | FileCheck %s
 
 !rows = tensor<?x4xf32, #heddle.dims<"n">>

@@ -1,5 +1,5 @@
-// Gradients of a mixture of experts only read: a gather's is the gather by the other indices, and that of a grouped
-// matmul are two more of them.
+// The gradients of a mixture of experts only read. The gradient of a gather is a gather by the inverse indices, and the
+// gradient of a grouped matmul is two grouped matmuls.
 // RUN: heddle-opt %s --heddle-differentiate --canonicalize --cse | FileCheck %s
 
 heddle.size @tokens max 64

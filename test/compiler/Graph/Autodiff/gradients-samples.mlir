@@ -4,7 +4,7 @@
 heddle.variable @w weight : tensor<4xf32>
 heddle.variable @grad.w gradient of @w as gradient : tensor<4xf32>
 
-// The product with a constant that is made of the same weight: one of two gradients, and no op is left.
+// A weight times stop_gradient of itself: only one of the two gradients is built, and stop_gradient is erased.
 // CHECK-LABEL: func.func @half
 // CHECK-NOT: heddle.stop_gradient
 // CHECK: %[[W:.*]] = heddle.read @w
@@ -22,7 +22,7 @@ func.func @half() {
   return
 }
 
-// Within a scan it is gone too, and so is it where nothing is trained.
+// stop_gradient is also erased within a scan, and in entries without training.
 #tokens = #heddle.dims<"tokens">
 #sequences = #heddle.dims<"sequences">
 #step = #heddle.dims<"step">

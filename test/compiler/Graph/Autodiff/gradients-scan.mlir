@@ -10,14 +10,14 @@ heddle.size @step max 8 of @sequences from 0
 heddle.variable @u weight : tensor<8x8xf32>
 heddle.variable @grad.u gradient of @u as gradient : tensor<8x8xf32>
 
-// The forward scan keeps the states before each token for the gradient of the weight; what tanh's rule needs is an output
-// that there was already.
+// The forward scan keeps the states before each token for the gradient of the weight. The rule of tanh needs a value
+// that is already an output.
 // CHECK-LABEL: func.func @elman
 // CHECK: %[[R:.*]]:3 = heddle.scan rows(%arg0)
 // CHECK: ^bb0(%{{.*}}, %[[BEFORE:[a-z0-9]+]]: tensor<?x8xf32, #heddle.dims<"step">>, %{{.*}}: tensor<8x8xf32>):
 // CHECK: %[[H:.*]] = math.tanh
 // CHECK: heddle.yield %[[H]], %[[H]], %[[BEFORE]]
-// The gradient goes the other way, with no product but that with the weight's transpose.
+// The gradient's scan runs backwards. Its only matmul multiplies by the transposed weight.
 // CHECK: %[[G:.*]]:2 = heddle.scan rows(%{{.*}}, %[[R]]#1) states(%{{.*}}) constants(%{{.*}}) of(%arg1, %arg2) reverse
 // CHECK: ^bb0(%[[OUT:[a-z0-9]+]]: {{.*}}, %[[T:[a-z0-9]+]]: tensor<?x8xf32, #heddle.dims<"step">>, %[[STATE:[a-z0-9]+]]: tensor<?x8xf32, #heddle.dims<"step">>, %[[U:[a-z0-9]+]]: tensor<8x8xf32>):
 // CHECK: %[[SUM:.*]] = arith.addf %[[OUT]], %[[STATE]]
@@ -25,7 +25,7 @@ heddle.variable @grad.u gradient of @u as gradient : tensor<8x8xf32>
 // CHECK: %[[DZ:.*]] = arith.mulf %[[SUM]]
 // CHECK: %[[DH:.*]] = heddle.matmul %[[DZ]], %[[U]] {transpose_rhs}
 // CHECK-NEXT: heddle.yield %[[DH]], %[[DZ]]
-// The weight's gradient is one product over all tokens.
+// The weight's gradient is one matmul over all tokens.
 // CHECK: heddle.matmul %[[R]]#2, %[[G]]#1 {transpose_lhs} : tensor<?x8xf32, #heddle.dims<"tokens">>, tensor<?x8xf32, #heddle.dims<"tokens">> -> tensor<8x8xf32>
 // CHECK-NOT: heddle.matmul
 func.func @elman(%x: tensor<?x8xf32, #tokens>, %starts: tensor<?xi32, #sequences>, %lengths: tensor<?xi32, #sequences>) {
@@ -46,7 +46,7 @@ func.func @elman(%x: tensor<?x8xf32, #tokens>, %starts: tensor<?xi32, #sequences
   return
 }
 
-// Gradients of columns that were cut out are joined, not added up.
+// The gradients of sliced columns are joined, not added.
 // CHECK-LABEL: func.func @gates
 // CHECK: heddle.join %{{.*}}, %{{.*}} : tensor<?x4xf32, #heddle.dims<"tokens">>, tensor<?x4xf32, #heddle.dims<"tokens">> -> tensor<?x8xf32, #heddle.dims<"tokens">>
 // CHECK-NOT: heddle.join

@@ -9,7 +9,8 @@
 heddle.variable @w weight : tensor<8x8xf32>
 heddle.variable @grad.w gradient of @w as gradient : tensor<8x8xf32>
 
-// Attention with its scores in memory: its two products are each other's gradients, with a third that is transposed.
+// Attention with its scores in memory: each of its two matmuls is in the other's gradient, with a third one that is
+// transposed.
 // CHECK-LABEL: func.func @attention
 // CHECK-SAME: %[[X:.*]]: tensor<?x8xf32, #heddle.dims<"target">>, %[[MEMORY:.*]]: tensor<?x8xf32, #heddle.dims<"source">>
 func.func @attention(%x: !target, %memory: !source, %qs: !segments, %ql: !segments, %ks: !segments, %kl: !segments) {

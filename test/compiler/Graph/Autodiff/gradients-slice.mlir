@@ -1,4 +1,4 @@
-// Rows that are cut out of a weight have their gradients side by side again.
+// The gradients of rows that are sliced from a weight are joined again.
 // RUN: split-file %s %t
 // RUN: heddle-opt %t/rows.mlir --heddle-differentiate | FileCheck %s
 // RUN: not heddle-opt %t/dynamic.mlir --heddle-differentiate 2>&1 | FileCheck %s --check-prefix=DYNAMIC
@@ -10,7 +10,7 @@
 heddle.variable @w weight : tensor<6x4xf32>
 heddle.variable @grad.w gradient of @w as gradient : tensor<6x4xf32>
 
-// A row that nothing takes gets zeros.
+// A row that no slice reads gets zeros.
 // CHECK-LABEL: func.func @loss
 // CHECK-SAME: %[[X:.*]]: tensor<?x2xf32, #heddle.dims<"n">>, %[[Y:.*]]: tensor<?x3xf32, #heddle.dims<"n">>
 // CHECK-DAG: %[[DX:.*]] = heddle.matmul %[[X]], %{{.*}} {transpose_lhs} : {{.*}} -> tensor<2x4xf32>

@@ -1,4 +1,5 @@
-// The gradient of every so many pixels has zeros at the others, and the gradient of such images is every so many pixels.
+// The gradient of taking every n-th pixel has zeros at the other pixels, and the gradient of inserting zeros takes
+// every n-th pixel.
 // RUN: heddle-opt %s --heddle-differentiate --canonicalize --cse | FileCheck %s
 
 !x = tensor<?x8xf32, #heddle.dims<"n">>

@@ -1,4 +1,4 @@
-// The gradient of windows is the sum of what they have of each row, and that of the sum the windows.
+// The gradient of windows (unfold) sums each row's copies (fold), and the gradient of fold is unfold.
 // RUN: heddle-opt %s --heddle-differentiate --canonicalize --cse | FileCheck %s
 
 !x = tensor<?x8xf32, #heddle.dims<"n">>

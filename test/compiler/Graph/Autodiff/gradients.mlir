@@ -1,4 +1,5 @@
-// The gradient rules of the heddle ops, one function a rule. `accumulate` shows a gradient with the least around it.
+// The gradient rules of the heddle ops, with one function for each rule. `accumulate` shows a gradient with as few ops
+// around it as possible.
 // RUN: heddle-opt %s --heddle-differentiate | FileCheck %s
 
 !x = tensor<?x8xf32, #heddle.dims<"tokens">>
@@ -17,7 +18,7 @@ heddle.variable @grad.beta gradient of @beta as gradient : tensor<8xf32>
 heddle.variable @scalar weight : tensor<1xf32>
 heddle.variable @grad.scalar gradient of @scalar as gradient : tensor<1xf32>
 
-// Y = X W: dX = dY W^T, dW = X^T dY. The gradient of the input is dead here, and gone.
+// Y = X W: dX = dY W^T, dW = X^T dY. The gradient of the input is unused here, so it is erased.
 // CHECK-LABEL: func.func @matmul
 // CHECK-SAME: %[[X:.*]]: tensor<?x8xf32, #heddle.dims<"tokens">>
 func.func @matmul(%x: !x) {
@@ -96,8 +97,8 @@ func.func @matmul_transpose_lhs() {
   return
 }
 
-// A broadcast sums up in the direction in which it repeated: a row over the rows, a column over the columns, a scalar
-// over both, one after the other.
+// The gradient of a broadcast is a sum along the repeated dimension: over the rows for a row, over the columns for a
+// column, and over both, one after the other, for a scalar.
 // CHECK-LABEL: func.func @broadcast
 func.func @broadcast(%x: !x) {
   %row = heddle.read @row : tensor<8xf32>
@@ -176,7 +177,7 @@ func.func @cross_entropy(%x: !x, %targets: !indices, %scale: tensor<1xf32>) {
   return
 }
 
-// The dropout of the gradient has the place, seed, step and stream of the forward's, and so its mask.
+// The gradient of dropout has the place, seed, step and stream of the forward pass, and therefore the same mask.
 // CHECK-LABEL: func.func @dropout
 // CHECK-SAME: %[[SEED:[^:]*]]: tensor<2xi32>, %[[STEP:[^:]*]]: tensor<1xi32>
 func.func @dropout(%seed: tensor<2xi32>, %step: tensor<1xi32>) {
@@ -193,7 +194,7 @@ func.func @dropout(%seed: tensor<2xi32>, %step: tensor<1xi32>) {
   return
 }
 
-// The table's gradient is scattered onto what it is added to: no table of zeros, no addition.
+// The table's gradient is scattered onto the gradient that it is added to: no table of zeros and no addition.
 // CHECK-LABEL: func.func @embedding
 // CHECK-SAME: %[[I:.*]]: tensor<?xi32, #heddle.dims<"tokens">>
 func.func @embedding(%i: !indices) {
@@ -209,7 +210,7 @@ func.func @embedding(%i: !indices) {
   return
 }
 
-// Rows that are added up where indices say: each has the gradient of its sum.
+// Rows that are added by index: each row has the gradient of its sum.
 // CHECK-LABEL: func.func @scatter_add
 // CHECK-SAME: %[[I:.*]]: tensor<?xi32, #heddle.dims<"tokens">>
 func.func @scatter_add(%i: !indices) {

@@ -1,6 +1,6 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-inline-updates))' | FileCheck %s
 
-// The regions' ops stand where the updates were, and equal ones are one.
+// The regions of the updates are inlined, and equal ops become one.
 // CHECK-LABEL: @step
 // CHECK-NOT: heddle.update
 // CHECK: %[[RATE:.*]] = heddle.broadcast %arg4 : tensor<1xf32> to tensor<4xf32>
@@ -29,7 +29,7 @@ func.func @step(%w: tensor<4xf32>, %g: tensor<4xf32>, %v: tensor<4xf32>, %h: ten
   return %w2, %v2 : tensor<4xf32>, tensor<4xf32>
 }
 
-// An update that ranks share out is one kernel. Only the ops on single numbers stay outside.
+// An update that ranks share is one kernel. Only ops on single numbers stay outside.
 // CHECK-LABEL: @sharded
 // CHECK: %[[NUMBER:.*]] = arith.mulf %arg3, %arg3 : tensor<1xf32>
 // CHECK: %[[NEW:.*]]:2 = heddle.kernel "update"(%arg2, %arg1, %[[NUMBER]], %arg0 :

@@ -119,7 +119,7 @@ func.func @model(%i: !indices, %targets: !indices, %seed: tensor<2xi32>, %step: 
   return %loss : tensor<1xf32>
 }
 
-// A table that is computed, and two embeddings with it.
+// A computed table, which two embeddings use.
 // CHECK: computed_table: gradient of t agrees
 func.func @computed_table(%i: !indices, %j: !indices) -> tensor<1xf32> {
   %t = heddle.read @t : tensor<6x4xf32>
@@ -135,7 +135,7 @@ func.func @computed_table(%i: !indices, %j: !indices) -> tensor<1xf32> {
   return %loss : tensor<1xf32>
 }
 
-// Two projections of one input, of which one is used twice; and two of which one is not used at all.
+// Two projections of one input, one of which is used twice; and two projections, one of which is not used.
 // CHECK: projections: gradient of k agrees
 // CHECK: projections: gradient of p agrees
 // CHECK: projections: gradient of c agrees
@@ -218,7 +218,7 @@ func.func @unfused(%x: !target {heddle.name = "x"}, %memory: !source {heddle.nam
   heddle.accumulate %loss
   return %loss : tensor<1xf32>
 }
-// What each key gets of all queries.
+// The sums that each key gets from all queries.
 // CHECK: received: gradient of q agrees
 // CHECK: received: gradient of k agrees
 func.func @received(%x: !target {heddle.name = "x"}, %memory: !source {heddle.name = "memory"},
@@ -240,7 +240,7 @@ func.func @received(%x: !target {heddle.name = "x"}, %memory: !source {heddle.na
   heddle.accumulate %loss
   return %loss : tensor<1xf32>
 }
-// The same with a soft cap of the scores and a bias by place and head.
+// The same with a soft cap of the scores, and a bias that depends on distance and head.
 // CHECK: score: gradient of q agrees
 // CHECK: score: gradient of k agrees
 func.func @score(%x: !target {heddle.name = "x"}, %memory: !source {heddle.name = "memory"},
@@ -280,7 +280,7 @@ func.func @score(%x: !target {heddle.name = "x"}, %memory: !source {heddle.name 
 }
 // CHECK-NOT: is off
 
-// Sums of segments, and their largest and smallest elements, each of which one row has.
+// Sums of segments, and their largest and smallest elements. One row has each of these elements.
 // CHECK: pooling: gradient of t agrees
 // CHECK: pooling: gradient of q agrees
 // CHECK: pooling: gradient of k agrees

@@ -1,4 +1,4 @@
-// The optimizer of a text: its function stands where the gradient is, between clipping and the writes.
+// The optimizer of a text: its function is inlined between clipping and the writes.
 // RUN: heddle-opt %s --heddle-differentiate | FileCheck %s
 // RUN: sed 's/clip_norm = 0.5/clip_norm = 0.0/' %s | heddle-opt --heddle-differentiate | FileCheck %s --check-prefix=PLAIN
 // RUN: sed 's/clip_norm = 0.5 : f32/clip_norm = 0.0 : f32, scale_interval = 10 : i64/' %s | heddle-opt --heddle-differentiate | FileCheck %s --check-prefix=SCALED
@@ -40,7 +40,7 @@ func.func private @rule(%w: tensor<2x3xf32> {heddle.name = "weight"}, %g: tensor
 // Without clipping there is no scale.
 // PLAIN: ^bb0(%{{.*}}: tensor<2x3xf32>, %[[G:.*]]: tensor<2x3xf32>, %[[OLD:.*]]: tensor<2x3xf32>, %{{.*}}: tensor<2x3xf32>, %{{.*}}: tensor<1xf32>, %{{.*}}: tensor<1xf32>):
 // PLAIN-NEXT: arith.addf %[[OLD]], %[[G]]
-// A step whose gradients overflow keeps everything.
+// A step whose gradients overflow changes nothing.
 // SCALED: heddle.update
 // SCALED-COUNT-3: arith.select
 // SCALED-NEXT: heddle.yield

@@ -1,4 +1,4 @@
-// Adapters of low rank beside the weights that are named; all weights that there were are frozen.
+// Adapters of low rank beside the named weights. All weights of the base are frozen.
 // RUN: heddle-opt %s --heddle-add-adapters='lora=rank=2,alpha=6,targets=query' | FileCheck %s
 // RUN: heddle-opt %s --heddle-add-adapters='lora=targets=query,rank=2,alpha=6' --heddle-derive-training | FileCheck %s --check-prefix=STATE
 // RUN: not heddle-opt %s --heddle-add-adapters='lora=rank=2' 2>&1 | FileCheck %s --check-prefix=TARGET
@@ -15,14 +15,14 @@
 // BOTH: error: {{.*}}is to have an adapter, and to be trained whole: targets and modules_to_save name it
 // RATE: error: heddle-add-adapters: dropout expects a number from 0 to below 1, got '1'
 
-// What is saved stays a weight, and has moments.
+// A saved part stays a weight, and has moments.
 // SAVED: modules_to_save\22:[\22table\22]
 // SAVED: heddle.variable @table weight
 // SAVED: heddle.variable @adam.m.table optimizer_state of @table
 // SAVED: heddle.variable @layer.query.weight frozen
 // SAVED: heddle.variable @layer.key.weight frozen
 
-// Each adapter drops out what it reads by a mask of its own; W reads all of it.
+// Each adapter applies dropout to its input with a mask of its own. W reads the whole input.
 // DROP: adapter\22:{\22alpha\22:6,\22dropout\22:0.25,\22rank\22:2
 // DROP: %[[X:.*]] = heddle.embedding
 // DROP: heddle.matmul %[[X]], %{{.*}} : {{.*}}tensor<4x3xf32>
@@ -32,7 +32,7 @@
 // DROP: %[[SECOND:.*]] = heddle.dropout %[[X]] seed %{{.*}} step %{{.*}} {rate = 2.500000e-01 : f32, stream = 1 : i32}
 // DROP: heddle.matmul %[[SECOND]], %{{.*}} : {{.*}}tensor<4x2xf32>
 
-// Its gradient is by the same mask, and there is none outside of training.
+// The adapter's gradient uses the same mask. Other entries have no dropout.
 // ENTRIES-LABEL: func.func @train_step
 // ENTRIES: heddle.dropout {{.*}}stream = 0
 // ENTRIES-LABEL: func.func @eval
@@ -59,7 +59,7 @@
 // CHECK: %[[K:.*]] = heddle.matmul %[[X]], %{{.*}}
 // CHECK: arith.addf %[[SUM]], %[[K]]
 
-// Training keeps moments of adapters alone.
+// Training keeps moments only of adapters.
 // STATE-NOT: of @layer.query.weight
 // STATE-NOT: of @table
 // STATE: heddle.variable @adam.m.layer.query.lora_a optimizer_state of @layer.query.lora_a as first_moment : tensor<4x2xf32>

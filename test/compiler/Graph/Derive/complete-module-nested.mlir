@@ -1,4 +1,4 @@
-// An optimizer in a module within the module: the step's counter stands at the end, where there is no function.
+// An optimizer in a nested module: the step's counter is placed at the end, because there is no function.
 // RUN: heddle-opt %s --heddle-complete-module | FileCheck %s
 
 module {

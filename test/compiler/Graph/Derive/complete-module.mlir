@@ -1,5 +1,5 @@
-// What a module written by hand leaves out: calls are inlined, constants become values of the dialect, and the
-// optimizer's state and `init` are made.
+// Completes a module written by hand: calls are inlined, constants become ops of the dialect, and the optimizer's state
+// and `init` are added.
 // RUN: heddle-opt %s --heddle-complete-module | FileCheck %s
 // RUN: heddle-opt %s --heddle-complete-module --heddle-derive-init | FileCheck %s --check-prefix=INIT
 // RUN: heddle-compile %s -o %t.heddle | FileCheck %s --check-prefix=COMPILE
@@ -11,7 +11,7 @@
 // CHECK-NEXT: heddle.variable @step counter as steps : tensor<1xi32>
 // CHECK-NOT:  heddle.variable
 
-// Private functions that are called are gone; of those, one calls another.
+// Private functions are erased after their calls are inlined. One of them calls another.
 // CHECK-NOT:  func.func private
 // CHECK-LABEL: func.func @train(
 // CHECK:      %[[Y:.*]] = heddle.matmul

@@ -1,4 +1,4 @@
-// What cannot be computed a token at a time is told at its line.
+// Ops that cannot be computed token by token are reported at their lines.
 // RUN: heddle-opt %s --heddle-derive-decoding --split-input-file --verify-diagnostics
 
 #targets = #heddle.dims<"target_tokens">

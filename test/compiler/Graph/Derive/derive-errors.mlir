@@ -1,4 +1,4 @@
-// Each pass by itself tells what it cannot put into an entry.
+// Each pass reports the ops that it cannot put into an entry.
 // RUN: heddle-opt %s --heddle-derive-evaluation --split-input-file --verify-diagnostics
 // RUN: heddle-opt %s --heddle-derive-explanation --split-input-file --verify-diagnostics
 // RUN: heddle-opt %s --heddle-derive-decoding --split-input-file --verify-diagnostics

@@ -1,5 +1,5 @@
-// A module written by hand gets no `init` where a weight does not say how it starts: the caller writes it. Storage that other
-// weights lie in has no moments of its own.
+// A module written by hand gets no `init` if a weight lacks an initial value: the caller writes the weights. Storage
+// that holds other weights has no moments of its own.
 // RUN: heddle-opt %s --heddle-complete-module --heddle-derive-init | FileCheck %s
 
 // CHECK: heddle.variable @both weight : tensor<8xf32>

@@ -1,4 +1,4 @@
-// Variables alone are a module, too: the pass brings the dialect of the entry that it makes.
+// A module may consist of variables only. The pass loads the dialect of the entry that it makes.
 // RUN: heddle-opt %s --heddle-derive-init | FileCheck %s
 
 // CHECK: heddle.variable @w weight : tensor<4x4xf32>{{$}}

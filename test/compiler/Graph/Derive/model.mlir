@@ -1,4 +1,4 @@
-// A language model in one layer: what each pass makes of it.
+// A language model with one layer: the result of each pass.
 // RUN: heddle-opt %s --heddle-derive-training | FileCheck %s --check-prefix=TRAIN
 // RUN: sed 's/heddle.training {accumulate,/heddle.training {accumulate, token_weights,/' %s > %t.weighed.mlir
 // RUN: heddle-opt %t.weighed.mlir --heddle-derive-training | FileCheck %s --check-prefix=WEIGHED
@@ -63,7 +63,7 @@ func.func private @loss(%logits: tensor<?x10xf32, #targets> {heddle.name = "logi
   return %loss : tensor<?xf32, #targets>
 }
 
-// State beside each weight; dropout in training alone, with a counter of its own where steps are accumulated.
+// Each weight gets state. Only training has dropout, with a counter of its own if steps accumulate gradients.
 // TRAIN: heddle.variable @micro_step counter as micro_steps
 // TRAIN: heddle.variable @table weight
 // TRAIN-NEXT: heddle.variable @adam.m.table optimizer_state of @table as first_moment : tensor<10x4xf32> {start = #heddle.start<constant 0.0
@@ -100,14 +100,15 @@ func.func private @loss(%logits: tensor<?x10xf32, #targets> {heddle.name = "logi
 // TRAIN-NOT: heddle.dropout
 // TRAIN: heddle.cross_entropy {{.*}} {smoothing = 0.000000e+00 : f32}
 
-// The model's function makes room for the entry of its name.
+// The model's function is renamed, because the entry takes its name.
 // LOGITS: func.func private @model.logits(
 // LOGITS: func.func @logits({{.*}}"target_in"{{.*}}"target_lengths"{{.*}}-> (tensor<?x10xf32, #{{.*}}> {heddle.name = "logits"})
 // LOGITS-NOT: heddle.read @seed
 // LOGITS-NOT: heddle.dropout
 // LOGITS: heddle.softmax
 
-// Rows of sequences, not of tokens; keys and values in one cache, as they are one value here; the last four tokens alone.
+// Rows are those of sequences, not tokens. Keys and values are one value here, so they have one cache. It holds the
+// last four tokens.
 // STEP: heddle.size @cache_length max 16 longest "cache_lengths"
 // STEP: heddle.size @groups max 8
 // STEP: heddle.size @beam max 3 longest "group_lengths"
@@ -127,7 +128,7 @@ func.func private @loss(%logits: tensor<?x10xf32, #targets> {heddle.name = "logi
 // STEP: heddle.scores %[[ROWS]], %[[KEPT]] queries(%{{.*}}) keys(%[[FIRST]], %[[SEEN]]) {key_size = "cache_length", query_size = ""}
 // STEP: heddle.mask %{{.*}} at(%{{.*}}) keys(%[[SEEN]]) {value
 // STEP: heddle.context %{{.*}}, %[[KEPT]] {{.*}} keys(%[[FIRST]], %[[SEEN]])
-// Padding is never an answer.
+// Padding is never chosen as an answer.
 // STEP: heddle.fill 9 : i32
 // STEP: arith.select
 // STEP: heddle.argmax

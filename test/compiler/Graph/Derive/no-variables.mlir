@@ -1,4 +1,4 @@
-// A model whose functions need no variables: what the passes add stands in front of the functions.
+// A model whose functions need no variables: the ops that the passes add come before the functions.
 // RUN: heddle-opt %s --heddle-derive-training | FileCheck %s --check-prefix=TRAIN
 // RUN: heddle-opt %s --heddle-derive-decoding | FileCheck %s --check-prefix=STEP
 // RUN: heddle-opt %s --heddle-derive-init | FileCheck %s --check-prefix=INIT

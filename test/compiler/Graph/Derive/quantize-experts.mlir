@@ -1,5 +1,5 @@
-// Weights with a matrix for each expert, one below the other. Groups and words do not cross matrices. A panel has the columns of all
-// matrices, and is as wide as possible.
+// Weights with a matrix for each expert, one below the other. Groups and words do not cross matrices. A panel has
+// columns of all matrices, and is as wide as possible.
 // RUN: heddle-opt %s --heddle-quantize-weights=weights=int8 | FileCheck %s --check-prefix=INT8
 // RUN: heddle-opt %s --heddle-quantize-weights='weights=int4:16 panel=8' | FileCheck %s --check-prefix=PANELS
 

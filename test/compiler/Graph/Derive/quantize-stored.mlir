@@ -6,24 +6,24 @@
 // TRAINS: heddle.variable @folder weight : tensor<512x16xf32>
 // F32-NOT: xi32>
 
-// Scales of 6 bits in bytes, and a factor of each 256 inputs; of offsets, too.
+// 6-bit scales in bytes, and a factor for every 256 inputs; the same for offsets.
 // CHECK: heddle.variable @up weight : tensor<64x16xi32>
 // CHECK-NEXT: heddle.variable @up.scales weight of @up as scales : tensor<4x16xi32>
 // CHECK-NEXT: heddle.variable @up.scales.scales weight of @up.scales as scales : tensor<2x16xf16>
 // CHECK-NEXT: heddle.variable @up.offsets weight of @up as offsets : tensor<4x16xi32>
 // CHECK-NEXT: heddle.variable @up.offsets.scales weight of @up.offsets as scales : tensor<2x16xf16>
-// Five bits: words of four, and of the fifth.
+// Five bits: one word array has four of them, another has the fifth.
 // CHECK-NEXT: heddle.variable @down weight : tensor<2x512xi32>
 // CHECK-NEXT: heddle.variable @down.high weight of @down as high_bits : tensor<1x512xi32>
 // CHECK-NEXT: heddle.variable @down.scales weight of @down as scales : tensor<16x16xf16>
-// A number of inputs that blocks do not fill, and a type of 16 bits.
+// A number of inputs that is no multiple of the block, and a 16-bit type.
 // CHECK-NEXT: heddle.variable @odd weight : tensor<16x16xf32>
 // CHECK-NEXT: heddle.variable @plain weight : tensor<16x16xf16>
 // Indices into a table, and scales that are powers of two.
 // CHECK-NEXT: heddle.variable @table weight : tensor<64x16xi32>
 // CHECK-NEXT: heddle.variable @table.table weight of @table as table : tensor<1x16xf32>
 // CHECK-NEXT: heddle.variable @table.scales weight of @table as scales : tensor<16x16xbf16>
-// What a folder has packed, unless it is trained.
+// The folder's packed weights are kept unless the model is trained.
 // CHECK-NEXT: heddle.variable @folder weight : tensor<64x16xi32>
 module {
   heddle.variable @up weight : tensor<512x16xf32> {heddle.stored = "Q4_K"}

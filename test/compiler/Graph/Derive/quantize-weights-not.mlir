@@ -1,5 +1,5 @@
-// Weights that something else than products and tables needs stay as they are: what is written, what state belongs to, and
-// storage with its views.
+// Weights that ops other than matmuls and embeddings read stay as they are, as do weights that are written, weights
+// with state, and storage with its views.
 // RUN: heddle-opt %s --heddle-quantize-weights=weights=int8 | FileCheck %s
 
 // CHECK-NOT: xi32>

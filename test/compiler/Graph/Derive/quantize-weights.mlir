@@ -1,4 +1,4 @@
-// Weights that products multiply by, and tables whose rows are taken, become packed numbers with scales.
+// The weights of matmuls and the tables of embeddings become packed numbers with scales.
 // RUN: heddle-opt %s --heddle-quantize-weights=weights=int8 | FileCheck %s --check-prefixes=CHECK,INT8
 // RUN: heddle-opt %s --heddle-quantize-weights=weights=int4:16 | FileCheck %s --check-prefixes=CHECK,INT4
 // RUN: heddle-opt %s --heddle-quantize-weights='weights=int4:16 panel=8' | FileCheck %s --check-prefix=PANELS
@@ -20,19 +20,20 @@
 // FORMAT: error: heddle-quantize-weights: there is no format 'int5' of weights; there are f16, bf16, int8, int4, file (as a GGUF file has them) and f32
 // GROUP: error: heddle-quantize-weights: a group of weights has a multiple of 8 of them, as in int4:32, got '12'
 
-// A table is contracted by its columns, a weight by its rows; ten rows of the table do not fill the last words.
+// A table is contracted along its columns, a weight along its rows. Ten rows of the table do not fill the last words.
 // INT8: heddle.variable @table weight : tensor<3x24xi32>
 // INT8-NEXT: heddle.variable @table.scales weight of @table as scales : tensor<10x1xf32>
 // INT8-NEXT: heddle.variable @up.weight weight : tensor<6x32xi32>
 // INT8-NEXT: heddle.variable @up.weight.scales weight of @up.weight as scales : tensor<1x32xf32>
-// Groups of 16 fill 32 inputs; of 24 the largest that do have 8.
+// Groups of 16 divide 32 inputs. The largest groups that divide 24 inputs have 8.
 // INT4: heddle.variable @table weight : tensor<2x24xi32>
 // INT4-NEXT: heddle.variable @table.scales weight of @table as scales : tensor<10x3xf32>
 // INT4-NEXT: heddle.variable @up.weight weight : tensor<3x32xi32>
 // INT4-NEXT: heddle.variable @up.weight.scales weight of @up.weight as scales : tensor<3x32xf32>
 // INT4-NEXT: heddle.variable @down.weight weight : tensor<4x24xi32>
 // INT4-NEXT: heddle.variable @down.weight.scales weight of @down.weight as scales : tensor<2x24xf32>
-// Three panels of 8 columns, of 32 rows. 24 rows are no whole steps, and rows are taken from the table.
+// Three panels of 8 columns and 32 rows. @up.weight and @table have no panels: 24 rows are no whole steps, and a table
+// is read row by row.
 // PANELS: heddle.variable @table weight : tensor<2x24xi32>
 // PANELS: heddle.variable @up.weight weight : tensor<3x32xi32>
 // PANELS: heddle.variable @down.weight weight : tensor<12x8xi32>
@@ -40,7 +41,7 @@
 // PANELS: heddle.dequantize %{{.*}} : (tensor<12x8xi32>, tensor<6x8xf32>) -> tensor<32x24xf32>
 // A step crosses groups of 8 rows.
 // SHORT: heddle.variable @down.weight weight : tensor<4x24xi32>
-// What is small, and what is added, stays.
+// Small weights, and weights that are added, stay.
 // CHECK: heddle.variable @small.weight weight : tensor<4x24xf32>
 // CHECK: heddle.variable @bias weight : tensor<24xf32>
 // CHECK: heddle.variable @added weight : tensor<10x24xf32>
@@ -52,7 +53,7 @@
 // CHECK: %[[UP:.*]] = heddle.dequantize
 // CHECK: heddle.matmul %{{.*}}, %[[UP]]
 
-// Nothing trains packed numbers.
+// Packed numbers are never trained.
 // EVAL-NOT: func.func @train_step
 // EVAL-NOT: first_moment
 // EVAL: func.func @eval

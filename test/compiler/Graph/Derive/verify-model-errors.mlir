@@ -40,7 +40,7 @@ func.func private @loss(%logits: tensor<?x8xf32, #targets> {heddle.name = "logit
 
 // -----
 
-// A result of another name: `eval` needs the logits.
+// A result with another name: `eval` needs the logits.
 #targets = #heddle.dims<"target_tokens">
 heddle.task "classify" {beam = 1 : i64}
 heddle.training {beta1 = 0.9 : f32, beta2 = 0.98 : f32, clip_norm = 0.0 : f32, epsilon = 1.0e-9 : f32}
@@ -138,7 +138,7 @@ func.func private @logits(%in: tensor<?x10xf32, #targets> {heddle.name = "target
 
 // -----
 
-// What is right stays as it is; a module without a task is no model's.
+// A correct model is unchanged. A module without a task is no model.
 #targets = #heddle.dims<"target_tokens">
 heddle.task "language" {beam = 1 : i64}
 heddle.training {beta1 = 0.9 : f32, beta2 = 0.98 : f32, clip_norm = 0.0 : f32, epsilon = 1.0e-9 : f32}

@@ -12,7 +12,7 @@ func.func @step(%x: tensor<4xf32>) attributes {heddle.ranks} {
 
 // -----
 
-// What a rank has summed up is its own, too.
+// A gradient that a rank accumulates is the rank's own.
 heddle.variable @w weight : tensor<4xf32>
 heddle.variable @grad.w gradient of @w as gradient : tensor<4xf32>
 func.func @step() attributes {heddle.ranks} {
@@ -33,7 +33,7 @@ func.func @blocks() attributes {heddle.ranks} {
 
 // -----
 
-// The gradients of both weights are one message, which is sent when the second one is there.
+// The gradients of both weights are one message, which is sent once the second gradient is computed.
 heddle.variable @a weight : tensor<4xf32>
 heddle.variable @adam.m.a optimizer_state of @a as first_moment : tensor<4xf32>
 heddle.variable @adam.v.a optimizer_state of @a as second_moment : tensor<4xf32>

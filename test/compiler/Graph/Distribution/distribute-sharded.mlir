@@ -13,19 +13,19 @@ heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<32x16xf
 heddle.variable @adam.v.w optimizer_state of @w as second_moment : tensor<32x16xf32>
 heddle.variable @ema.w optimizer_state of @w as average : tensor<32x16xf32>
 
-// Parts of 7 numbers would begin where a GPU does not read several at once.
+// Parts of 7 numbers would begin at places where a GPU cannot read vectors.
 // CHECK: heddle.variable @adam.m.odd {{.*}} : tensor<7xf32>{{$}}
 heddle.variable @odd weight : tensor<7xf32>
 heddle.variable @adam.m.odd optimizer_state of @odd as first_moment : tensor<7xf32>
 heddle.variable @adam.v.odd optimizer_state of @odd as second_moment : tensor<7xf32>
 
-// The entry looks at all of a moment.
+// The entry reads a whole moment.
 // CHECK: heddle.variable @adam.m.seen {{.*}} : tensor<64xf32>{{$}}
 heddle.variable @seen weight : tensor<64xf32>
 heddle.variable @adam.m.seen optimizer_state of @seen as first_moment : tensor<64xf32>
 heddle.variable @adam.v.seen optimizer_state of @seen as second_moment : tensor<64xf32>
 
-// A moment begins with another number than zero.
+// A moment that does not begin with zero.
 // CHECK: heddle.variable @adam.m.begun {{.*}} : tensor<64xf32>{{$}}
 heddle.variable @begun weight : tensor<64xf32>
 heddle.variable @adam.m.begun optimizer_state of @begun as first_moment : tensor<64xf32>
@@ -45,8 +45,8 @@ heddle.variable @adam.v.v optimizer_state of @v as second_moment : tensor<64xf32
 heddle.variable @part weight : tensor<16xf32> in @v from 16
 heddle.variable @adam.m.part optimizer_state of @part as first_moment : tensor<16xf32> in @adam.m.v from 16
 
-// What a bucket's updates make travels together. Writes that stood between them follow. Nothing else uses the gradients, so that each rank gets
-// the sums of its own rows.
+// The results of a bucket's updates travel together, and the writes between them move behind. Nothing else uses the
+// gradients, so each rank gets only the sums of its own rows.
 // CHECK-LABEL: func.func @step
 // CHECK-NOT:     all_reduce
 // CHECK:         %[[S:.*]]:2 = heddle.reduce_scatter %{{.*}}, %{{.*}} as [@adam.m.v, @adam.m.w] : tensor<64xf32>, tensor<32x16xf32>
@@ -80,7 +80,7 @@ func.func @step(%gw: tensor<32x16xf32>, %gv: tensor<64xf32>) attributes {heddle.
   return
 }
 
-// A norm needs all rows of a gradient, on every rank, which then get those of its whole bucket.
+// A norm needs all rows of a gradient on every rank. Each rank then gets all rows of its whole bucket.
 // CHECK-LABEL: func.func @clipped
 // CHECK-NOT:     reduce_scatter
 // CHECK:         %[[S:.*]]:2 = heddle.all_reduce %{{.*}}, %{{.*}} : tensor<64xf32>, tensor<32x16xf32>
@@ -113,7 +113,7 @@ func.func @clipped(%gw: tensor<32x16xf32>, %gv: tensor<64xf32>) -> tensor<64xf32
   return %norm : tensor<64xf32>
 }
 
-// Another entry of several ranks returns the weight that it makes: each of them does all of the update, in every entry.
+// Another entry for several ranks returns the updated weight, so in every entry each rank computes the whole update.
 // CHECK-LABEL: func.func @first
 // CHECK-NOT:     sharded
 // CHECK-LABEL: func.func @second
@@ -181,7 +181,7 @@ func.func @others(%go: tensor<7xf32>, %gs: tensor<64xf32>, %gb: tensor<64xf32>) 
   return %look : tensor<64xf32>
 }
 
-// Only `init` may leave zeros to the runtime.
+// Only `init` may rely on the runtime for zeros.
 // CHECK-LABEL: func.func @third
 // CHECK-NOT:     sharded
 // CHECK-LABEL: func.func @reset
@@ -205,7 +205,7 @@ func.func @reset() {
   return
 }
 
-// The runtime makes the zeros.
+// The runtime writes the zeros.
 // CHECK-LABEL: func.func @init
 // CHECK-NOT:     heddle.write @adam.m.w
 // CHECK:         heddle.write @w,

@@ -2,7 +2,7 @@
 // RUN: heddle-opt %s --heddle-distribute=shard-optimizer 2>/dev/null | FileCheck %s --check-prefix=SHARDED
 // RUN: heddle-opt %s --heddle-distribute=shard-optimizer -o /dev/null 2>&1 | FileCheck %s --check-prefix=WARNING
 
-// A text computes each element of @w by itself, so ranks share out its state. An element of @u takes whole rows.
+// The text computes each element of @w by itself, so ranks share its state. An element of @u depends on whole rows.
 // WARNING: warning: each rank keeps all states of 1 of the 2 matrices: ranks share out a matrix only if the optimizer's text computes each of its elements separately
 heddle.variable @w weight : tensor<16x16xf32>
 heddle.variable @u weight : tensor<16x16xf32>

@@ -12,8 +12,8 @@ heddle.variable @b weight : tensor<3xf32> in @vectors from 4
 heddle.variable @grad.b gradient of @b as gradient : tensor<3xf32> in @grad.vectors from 4
 heddle.variable @steps counter as steps : tensor<1xi32>
 
-// The backward pass goes on with a rank's own gradient of @w. The optimizer, its norm among that, has the sums; those of two vectors
-// travel as one tensor, as soon as both are there.
+// The backward pass continues with the rank's own gradient of @w. The optimizer, including its norm, reads the sums.
+// The sums of two vectors travel as one tensor, as soon as both are computed.
 // CHECK-LABEL: func.func @step
 // CHECK:         %[[GA:.*]] = math.exp %arg0 : tensor<4xf32>
 // CHECK-NEXT:    %[[GW:.*]] = math.exp %arg1 : tensor<2x3xf32>
@@ -50,7 +50,8 @@ func.func @step(%x: tensor<4xf32>, %y: tensor<2x3xf32>, %r: tensor<1xf32>) attri
   return
 }
 
-// Gradients that were summed over several batches, and a counter, which is the same on all ranks. The sum that is zeroed is the rank's own.
+// Gradients that were accumulated over several batches, and a counter, which is equal on all ranks. The accumulated
+// gradient that is set to zero is the rank's own.
 // CHECK-LABEL: func.func @apply
 // CHECK:         %[[G:.*]] = heddle.read @grad.w
 // CHECK-NEXT:    %[[S:.*]] = heddle.all_reduce %[[G]]
@@ -75,7 +76,7 @@ func.func @apply(%r: tensor<1xf32>) attributes {heddle.ranks} {
   return
 }
 
-// The norm reads a part of what was summed up, by a name of its own.
+// The norm reads a part of the accumulated gradients, under a name of its own.
 // CHECK-LABEL: func.func @apply_parts
 // CHECK:         %[[S:.*]] = heddle.all_reduce %{{.*}} : tensor<7xf32>
 // CHECK-NEXT:    %[[PART:.*]] = heddle.slice %[[S]] from 4 : tensor<7xf32> to tensor<3xf32>
@@ -94,7 +95,7 @@ func.func @apply_parts() attributes {heddle.ranks} {
   return
 }
 
-// Other entries are as they are.
+// Other entries do not change.
 // CHECK-LABEL: func.func @alone
 // CHECK-NOT:     heddle.all_reduce
 func.func @alone(%y: tensor<2x3xf32>, %r: tensor<1xf32>) {

@@ -3,7 +3,7 @@
 !x = tensor<?x8xf32, #heddle.dims<"n">>
 heddle.size @n max 64
 
-// The copy stands beside the weight. What is no weight, or lies in another variable, has none.
+// The copy is stored beside the weight. Variables that are no weights, and weights inside other variables, have none.
 // CHECK: heddle.variable @w weight : tensor<8x8xf32>
 // CHECK-NEXT: heddle.variable @cache.w.bf16 cache of @w as rounded : tensor<8x8xbf16>
 // CHECK-NEXT: heddle.variable @cache cache : tensor<8x8xf32>
@@ -17,7 +17,7 @@ heddle.variable @both weight : tensor<16x8xf32>
 heddle.variable @first weight : tensor<8x8xf32> in @both from 0
 heddle.variable @odd weight : tensor<8x3xf32>
 
-// Where nothing else needs the weight it is not read.
+// If nothing else needs the weight, it is not read.
 // CHECK-LABEL: func.func @forward(
 // CHECK-NOT: heddle.read @w :
 // CHECK: %[[W:.*]] = heddle.read @cache.w.bf16 : tensor<8x8xbf16>
@@ -28,7 +28,7 @@ func.func @forward(%x: !x) -> !x {
   return %y : !x
 }
 
-// An entry that updates the weight reads the copy, too. The new value is rounded where it is made.
+// An entry that updates the weight reads the copy too. The new value is rounded where it is computed.
 // CHECK-LABEL: func.func @update(
 // CHECK: %[[OLD:.*]] = heddle.read @w : tensor<8x8xf32>
 // CHECK-NOT: arith.truncf %[[OLD]]

@@ -5,7 +5,7 @@
 !x = tensor<?x8xf32, #heddle.dims<"n">>
 heddle.size @n max 64
 
-// A bias's gradient is of the gradient that its weight's is of. The one of 32 bits is then in no kernel's results.
+// A bias's gradient reads the same value as its weight's gradient. No kernel then writes the 32-bit value.
 // CHECK-LABEL: func.func @bias(
 // CHECK: %[[H:.*]] = arith.mulf
 // CHECK: %[[R:.*]] = arith.truncf %[[H]] : {{.*}} to tensor<?x8xbf16
@@ -25,7 +25,8 @@ func.func @bias(%x: !x, %g: !x) -> (tensor<8x8xf32>, tensor<8xf32>) {
   return %dw, %db : tensor<8x8xf32>, tensor<8xf32>
 }
 
-// Whether a ReLU let a number through; where another number is compared with, rounding might tell otherwise.
+// The derivative of ReLU compares with zero, which rounding does not change. A comparison with another number might
+// change.
 // CHECK-LABEL: func.func @relu(
 // CHECK: %[[R:.*]] = arith.truncf %[[Y:arg0]] :
 // CHECK: %[[WIDE:.*]] = arith.extf %[[R]]
@@ -44,7 +45,8 @@ func.func @relu(%y: !x, %g: !x, %w: tensor<8x8xf32>) -> (!x, !x) {
   return %next, %other : !x, !x
 }
 
-// Attention's result and its gradient are operands: of the projection's weight, and of the products of its own gradient.
+// Attention's result and its gradient are operands of matmuls: in the gradient of the projection's weight, and in
+// attention's own gradient.
 // CHECK-LABEL: func.func @delta(
 // CHECK-DAG: %[[RX:.*]] = arith.truncf %arg0
 // CHECK-DAG: %[[RG:.*]] = arith.truncf %arg1
@@ -59,7 +61,7 @@ func.func @delta(%x: !x, %g: !x) -> (tensor<8x8xf32>, tensor<?x2xf32, #heddle.di
   return %dw, %delta : tensor<8x8xf32>, tensor<?x2xf32, #heddle.dims<"n">>
 }
 
-// What else reads a value, and a sum of each row's elements, reads all bits. Neither does a reader before the rounding.
+// Other readers, and a sum of each row's elements, read all bits. So do readers before the rounding.
 // CHECK-LABEL: func.func @others(
 // CHECK-NOT: extf
 func.func @others(%x: !x, %w: tensor<8x8xf32>) -> (!x, tensor<?xf32, #heddle.dims<"n">>) {

@@ -8,7 +8,8 @@
 heddle.size @n max 4
 heddle.size @cache_length max 16
 
-// Keys and values; not what others read too, what has an odd number of columns, or what is no cache.
+// Keys and values are rounded. Variables that others read too, variables with an odd number of columns, and variables
+// that are no caches are not.
 // CHECK: heddle.variable @keys cache : tensor<16x8xf16>
 // CHECK: heddle.variable @values cache : tensor<16x8xf16>
 // CHECK: heddle.variable @shared cache : tensor<16x8xf32>
@@ -47,7 +48,7 @@ func.func @step(%q: !x, %at: !i, %starts: !i, %lengths: !i) -> (!x, !x, !x) {
   return %y, %z, %rows : !x, !x, !x
 }
 
-// What a cache begins as is rounded too.
+// A cache's initial value is rounded too.
 // CHECK-LABEL: func.func @init(
 // CHECK: %[[ZERO:.*]] = heddle.fill 0
 // CHECK: %[[ROUNDED:.*]] = arith.truncf %[[ZERO]] : tensor<16x8xf32> to tensor<16x8xf16>

@@ -1,7 +1,7 @@
 // RUN: heddle-opt %s --split-input-file --heddle-round-variables=moments=bf16 | FileCheck %s
 
-// Both moments of a matrix, also where they are views of others; not those of a vector, of a matrix with an odd number of
-// columns, or what an entry looks at. The average stays.
+// Both moments of a matrix are rounded, also if they are views. The moments of a vector, of a matrix with an odd number
+// of columns, and moments that an entry reads are not. The average stays.
 // CHECK: heddle.variable @adam.m.w {{.*}} : tensor<64x4xbf16>
 // CHECK: heddle.variable @adam.v.w {{.*}} : tensor<64x4xbf16>
 // CHECK: heddle.variable @ema.w {{.*}} : tensor<64x4xf32>
@@ -82,7 +82,7 @@ func.func @train_step(%gw: tensor<64x4xf32>, %gb: tensor<4xf32>, %go: tensor<128
   return %ms : tensor<64x4xf32>
 }
 
-// What a moment begins as is rounded.
+// A moment's initial value is rounded.
 // CHECK-LABEL: func.func @init
 // CHECK: %[[ZERO:.*]] = heddle.fill 0
 // CHECK: %[[ROUNDED:.*]] = arith.truncf %[[ZERO]] : tensor<64x4xf32> to tensor<64x4xbf16>
@@ -95,7 +95,7 @@ func.func @init() {
 
 // -----
 
-// Where ranks could not share it out no matrix is rounded, sharded or not.
+// If ranks could not share it then, no matrix is rounded, sharded or not.
 // CHECK: heddle.variable @adam.m.w {{.*}} : tensor<16x8xbf16> {sharded}
 // CHECK: heddle.variable @adam.m.x {{.*}} : tensor<8x8xf32> {sharded}
 heddle.variable @step counter as steps : tensor<1xi32>

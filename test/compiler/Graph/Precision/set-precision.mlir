@@ -3,7 +3,7 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-set-precision{precision=tf32}))' | FileCheck %s --check-prefix=TF32 --implicit-check-not=truncf
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-set-precision{precision=bf16x3}))' | FileCheck %s --check-prefix=THREE
 
-// An operand is the sum of two bf16 numbers, made once; of the products of their parts, low and low is left out.
+// An operand is the sum of two bf16 numbers, computed once. The matmul of both low parts is left out.
 // THREE-LABEL: func.func @twice
 // THREE-SAME: (%[[X:.*]]: tensor<?x8xf32, {{.*}}>, %[[W:.*]]: tensor<8x8xf32>)
 // THREE: %[[HIGH_W:.*]] = arith.truncf %[[W]]
@@ -29,7 +29,7 @@
 // F16: arith.truncf {{.*}} to tensor<{{.*}}xf16
 // F16: heddle.matmul {{.*}} : tensor<?x8xf16, {{.*}}>, tensor<8x8xf16> -> tensor<?x8xf32
 
-// Of tf32 products are marked, those that tensor cores can do.
+// Only those tf32 matmuls are marked that tensor cores can compute.
 // TF32-LABEL: func.func @twice
 // TF32-COUNT-2: heddle.matmul {{.*}}heddle.tf32{{.*}} : tensor<?x8xf32
 // TF32-LABEL: func.func @attention
@@ -40,7 +40,7 @@
 heddle.size @n max 64
 heddle.size @longest max 16 longest "lengths"
 
-// An operand is rounded once, where it is made; sums stay in f32.
+// An operand is rounded once, where it is computed. Sums stay in f32.
 // CHECK-LABEL: func.func @twice
 // CHECK-SAME: (%[[X:.*]]: tensor<?x8xf32, {{.*}}>, %[[W:.*]]: tensor<8x8xf32>)
 // CHECK-DAG: %[[RX:.*]] = arith.truncf %[[X]] : tensor<?x8xf32, {{.*}}> to tensor<?x8xbf16, {{.*}}>
@@ -55,7 +55,7 @@ func.func @twice(%x: tensor<?x8xf32, #heddle.dims<"n">>, %w: tensor<8x8xf32>) ->
   return %z : tensor<?x8xf32, #heddle.dims<"n">>
 }
 
-// Heads of 16, whole sequences of queries: on tensor cores.
+// Heads of 16 columns and whole sequences of queries use tensor cores.
 // CHECK-LABEL: func.func @attention
 // CHECK-COUNT-3: arith.truncf
 // CHECK: heddle.attention {{.*}} : (tensor<?x32xbf16
@@ -71,7 +71,7 @@ func.func @attention(%q: tensor<?x32xf32, #heddle.dims<"n">>, %k: tensor<?x32xf3
   return %y, %lse : tensor<?x32xf32, #heddle.dims<"n">>, tensor<?x2xf32, #heddle.dims<"n">>
 }
 
-// Heads of 8, narrower than an instruction is deep: not.
+// Heads of 8 columns are narrower than the K extent of an instruction: no tensor cores.
 // CHECK-LABEL: func.func @narrow
 // CHECK-NOT: truncf
 // CHECK: heddle.attention {{.*}} : (tensor<?x32xf32
@@ -85,7 +85,7 @@ func.func @narrow(%q: tensor<?x32xf32, #heddle.dims<"n">>, %starts: tensor<2xi32
   return %y : tensor<?x32xf32, #heddle.dims<"n">>
 }
 
-// One query a sequence: not.
+// One query for each sequence: no tensor cores.
 // CHECK-LABEL: func.func @decode
 // CHECK-NOT: truncf
 // CHECK: heddle.attention {{.*}} : (tensor<?x32xf32
@@ -99,7 +99,7 @@ func.func @decode(%q: tensor<?x32xf32, #heddle.dims<"n">>, %starts: tensor<2xi32
   return %y : tensor<?x32xf32, #heddle.dims<"n">>
 }
 
-// A weight of the same 16 bits is an operand as it is; a matmul of other weights stays f32, and no tf32.
+// A weight stored in the same 16-bit type is an operand as it is. A matmul of other weights stays in f32, without tf32.
 // CHECK-LABEL: func.func @stored
 // CHECK-DAG: %[[W:.*]] = heddle.read @half : tensor<8x8xbf16>
 // CHECK-DAG: %[[X:.*]] = arith.truncf %{{.*}} to tensor<?x8xbf16
@@ -116,7 +116,7 @@ func.func @stored(%x: tensor<?x8xf32, #heddle.dims<"n">>) -> tensor<?x8xf32, #he
   return %y : tensor<?x8xf32, #heddle.dims<"n">>
 }
 
-// Logits that a matmul makes are rounded for the cross entropy and its gradient, and for nothing else.
+// A matmul's logits are rounded for the cross entropy and its gradient only.
 // CHECK-LABEL: func.func @logits(
 // CHECK: %[[LOGITS:.*]] = heddle.matmul
 // CHECK: %[[HALF:.*]] = arith.truncf %[[LOGITS]] : tensor<?x24xf32, {{.*}}> to tensor<?x24xbf16
@@ -138,7 +138,7 @@ func.func @logits(%x: tensor<?x8xf32, #heddle.dims<"n">>, %w: tensor<24x8xf32>, 
   return %grad, %best : tensor<?x24xf32, #heddle.dims<"n">>, tensor<?xi32, #heddle.dims<"n">>
 }
 
-// So few classes that the logits are no traffic stay as they are.
+// With few classes logits cause little traffic, and stay in f32.
 // CHECK-LABEL: func.func @few_classes(
 // CHECK: %[[LOGITS:.*]] = heddle.matmul
 // CHECK-NEXT: heddle.cross_entropy %[[LOGITS]],

@@ -13,14 +13,14 @@ heddle.size @target_length max 16 longest "target_lengths"
 heddle.size @source_length max 16 longest "source_lengths"
 heddle.size @step max 8 of @sequences from 0
 
-// The keys need nothing of the scan: they are made once.
+// The keys do not depend on the scan, so they are computed once.
 // HOIST-LABEL: func.func @attend
 // HOIST: %[[KEYS:.*]] = heddle.matmul %arg1, %arg7
 // HOIST: heddle.scan rows(%arg0, %arg4) states(%{{.*}}, %arg5, %arg6) constants(%[[KEYS]])
 // HOIST-NOT: heddle.matmul
 // HOIST: heddle.yield
 
-// Numbers of sequences and of tokens are sorted like rows are.
+// Numbers of sequences and of tokens are sorted like rows.
 // LOWER-LABEL: func.func @attend
 // LOWER: %[[ORDER:.*]] = heddle.find_first
 // LOWER: %[[PLACES:.*]], %[[TOKENS:.*]] = heddle.step_order
@@ -28,15 +28,15 @@ heddle.size @step max 8 of @sequences from 0
 // LOWER: heddle.repeat "target_length"
 // LOWER: %[[NOW:.*]] = heddle.step_rows %{{.*}} : tensor<?xi32, #heddle.dims<"target_tokens">> to tensor<?xi32, #heddle.dims<"step">>
 // LOWER: heddle.slice %{{.*}} from 0 : tensor<?xi32, #heddle.dims<"sequences">> to tensor<?xi32, #heddle.dims<"step">>
-// Which keys exist does not depend on the position.
+// The mask of missing keys does not depend on the position.
 // LOWER: %[[ZERO:.*]] = heddle.fill 0 : i32 : tensor<?xi32, #heddle.dims<"step">>
 // LOWER: heddle.mask %{{.*}} at(%[[ZERO]]
 // LOWER: %[[WEIGHTS:.*]] = heddle.softmax
 // LOWER: heddle.insert_rows %[[WEIGHTS]] into %{{.*}} : tensor<?x1x16xf32, #heddle.dims<"step">> into tensor<?x1x16xf32, #heddle.dims<"target_tokens">>
 // LOWER: heddle.embedding %[[PLACES]], %{{.*}} -> tensor<?x1x16xf32, #heddle.dims<"target_tokens">>
 
-// That a query is alone in its sequence takes no memory: the kernels number queries by themselves.
-// The query is a chain of kernels' work in a single kernel.
+// The starts and lengths of lone queries take no memory: the kernels number queries by themselves.
+// One kernel computes the whole attention of a query.
 // FUSE-LABEL: func.func @attend
 // FUSE: heddle.repeat
 // FUSE-NOT: heddle.kernel "iota

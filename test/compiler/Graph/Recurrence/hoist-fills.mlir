@@ -1,5 +1,5 @@
-// A number is a fill, which needs nothing: what is made of a constant and numbers alone leaves the scan as well. What it was made of
-// is no constant of the scan any more, so that nothing behind this pass keeps it.
+// A constant is a fill without operands, so ops on constants and numbers only also leave the scan. Their operands are
+// then no longer constants of the scan, so that nothing after this pass keeps them alive.
 // RUN: heddle-opt %s --heddle-hoist-scans | FileCheck %s
 
 #target = #heddle.dims<"target_tokens">

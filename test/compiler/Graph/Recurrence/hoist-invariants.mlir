@@ -1,4 +1,4 @@
-// What constants alone make leaves the scan, an op after the other; whatever needs a row or a state stays.
+// Ops that depend only on constants leave the scan, one after the other. Ops that need a row or a state stay.
 // RUN: heddle-opt %s --heddle-hoist-scans --canonicalize | FileCheck %s
 
 #target = #heddle.dims<"target_tokens">
@@ -17,8 +17,8 @@ heddle.size @step max 8 of @sequences from 0
 !numbers = tensor<?xi32, #sequences>
 !now = tensor<?x8xf32, #step>
 
-// A chain: the product, the bias for each row, and their sum. What only these took is no constant of the scan any more; the matrix
-// is, for the state's product takes it too.
+// A chain: the matmul, the bias for each row, and their sum. Constants that only these ops read are no longer constants
+// of the scan. The matrix still is, because the state's matmul reads it too.
 // CHECK-LABEL: func.func @chain
 // CHECK: %[[PRODUCT:.*]] = heddle.matmul %arg1, %arg2
 // CHECK: %[[BIAS:.*]] = heddle.broadcast %arg3 : tensor<8xf32> to tensor<?x8xf32, #heddle.dims<"source_tokens">>
@@ -51,7 +51,8 @@ func.func @chain(%x: !rows, %n: !notes, %w: tensor<8x8xf32>, %b: tensor<8xf32>, 
   return %scores : tensor<?x1x16xf32, #target>
 }
 
-// What has a row for each sequence of the step is the step's, even if constants alone make it: it has as many rows as the step.
+// A value with a row for each sequence of the step stays in the step, even if it depends only on constants: it has as
+// many rows as the step.
 // CHECK-LABEL: func.func @of_step
 // CHECK-NOT: heddle.broadcast
 // CHECK: heddle.scan
@@ -69,7 +70,7 @@ func.func @of_step(%x: !rows, %b: tensor<8xf32>, %starts: !numbers, %lengths: !n
   return %all : !rows
 }
 
-// A scan that goes backwards still does.
+// A scan that runs backwards still does.
 // CHECK-LABEL: func.func @backwards
 // CHECK: %[[ROOT:.*]] = math.sqrt %arg1
 // CHECK: heddle.scan rows(%arg0) states(%{{.*}}) constants(%[[ROOT]]) of(%arg2, %arg3) reverse {row_size = "target_length", step = "step"}

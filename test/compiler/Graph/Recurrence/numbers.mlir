@@ -1,4 +1,5 @@
-// Rows, states and outputs of one number, and outputs of scores: sorted, sliced and put in their places like rows of matrices.
+// Rows, states and outputs of one number each, and scores as outputs, are sorted, sliced and stored like rows of
+// matrices.
 // RUN: heddle-opt %s --heddle-lower-scans | FileCheck %s
 // RUN: heddle-compile %s --target=vulkan:software --compile-to=plan -o - | FileCheck %s --check-prefix=PLAN
 
@@ -17,7 +18,7 @@ heddle.size @step max 8 of @sequences from 0
 // CHECK: %[[PLACES:.*]], %[[TOKENS:.*]] = heddle.step_order
 // CHECK: %[[BEGIN:.*]] = heddle.embedding %[[ORDER]], %arg1 : tensor<?xi32, #heddle.dims<"sequences">>, tensor<?xf32, #heddle.dims<"sequences">> -> tensor<?xf32, #heddle.dims<"sequences">>
 // CHECK: %[[REPEAT:.*]]:{{[0-9]+}} = heddle.repeat "target_length"
-// A step's sequences are the first ones, as many as there still are.
+// A step processes the first sequences, as many as have not ended.
 // CHECK: %[[NOW:.*]] = heddle.step_rows
 // CHECK: heddle.embedding %[[NOW]], %{{.*}} : tensor<?xi32, #heddle.dims<"step">>, tensor<?xf32, #heddle.dims<"target_tokens">> -> tensor<?xf32, #heddle.dims<"step">>
 // CHECK: heddle.slice %{{.*}} from 0 : tensor<?xf32, #heddle.dims<"sequences">> to tensor<?xf32, #heddle.dims<"step">>
@@ -27,12 +28,12 @@ heddle.size @step max 8 of @sequences from 0
 // CHECK-DAG: heddle.insert_rows %[[SUM]] into %{{.*}} : tensor<?xf32, #heddle.dims<"step">> into tensor<?xf32, #heddle.dims<"target_tokens">>
 // CHECK-DAG: heddle.insert_rows %[[SCORES]] into %{{.*}} : tensor<?x2x16xf32, #heddle.dims<"step">> into tensor<?x2x16xf32, #heddle.dims<"target_tokens">>
 // CHECK: heddle.yield
-// Each sequence its own last state, and each token its own output.
+// Each sequence gets its own last state, and each token its own output.
 // CHECK-DAG: heddle.embedding %{{.*}}, %[[REPEAT]]#{{[0-9]}} : tensor<?xi32, #heddle.dims<"sequences">>, tensor<?xf32, #heddle.dims<"sequences">> -> tensor<?xf32, #heddle.dims<"sequences">>
 // CHECK-DAG: heddle.embedding %[[PLACES]], %[[REPEAT]]#{{[0-9]}} : tensor<?xi32, #heddle.dims<"target_tokens">>, tensor<?xf32, #heddle.dims<"target_tokens">> -> tensor<?xf32, #heddle.dims<"target_tokens">>
 // CHECK-DAG: heddle.embedding %[[PLACES]], %[[REPEAT]]#{{[0-9]}} : tensor<?xi32, #heddle.dims<"target_tokens">>, tensor<?x2x16xf32, #heddle.dims<"target_tokens">> -> tensor<?x2x16xf32, #heddle.dims<"target_tokens">>
 
-// All phases know such rows.
+// All phases accept such rows.
 // PLAN-LABEL: plan.entry @sums
 func.func @sums(%x: tensor<?xf32, #target> {heddle.name = "x"}, %begin: tensor<?xf32, #sequences> {heddle.name = "begin"},
                 %starts: !numbers {heddle.name = "target_starts"}, %lengths: !numbers {heddle.name = "target_lengths"})

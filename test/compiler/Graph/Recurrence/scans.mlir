@@ -14,7 +14,8 @@ heddle.size @step max 8 of @sequences from 0
 heddle.variable @u weight : tensor<8x8xf32>
 heddle.variable @w weight : tensor<8x8xf32>
 
-// The product of the rows alone is made for all tokens before the scan; tanh, which costs a step nothing, stays.
+// The matmul that needs only rows is computed for all tokens before the scan. The tanh stays, because it costs a step
+// nothing.
 // HOIST-LABEL: func.func @elman
 // HOIST: %[[XW:.*]] = heddle.matmul %arg0, %{{.*}} : tensor<?x8xf32, #heddle.dims<"tokens">>
 // HOIST: heddle.scan rows(%arg0, %[[XW]])
@@ -22,7 +23,7 @@ heddle.variable @w weight : tensor<8x8xf32>
 // HOIST-NEXT: %[[HU:.*]] = heddle.matmul %[[H]], %[[U]]
 // HOIST-NEXT: arith.addf %[[ROW]], %[[HU]]
 
-// Sequences are sorted by their lengths, and the tokens of a step stand together.
+// Sequences are sorted by length, and the tokens of a step are neighbours.
 // LOWER-LABEL: func.func @elman
 // LOWER: %[[STARTS:.*]], %[[COUNTS:.*]] = heddle.step_sizes %[[LENGTHS:.*]] {tokens = "tokens"}
 // LOWER: %[[RANK:.*]] = heddle.rank %[[LENGTHS]]
@@ -40,7 +41,7 @@ heddle.variable @w weight : tensor<8x8xf32>
 // LOWER: %[[OUT:.*]] = heddle.embedding %[[PLACES]], %[[R]]#1
 // LOWER: return %[[OUT]], %[[LAST]]
 
-// A step is one kernel, which reads its rows where they are and puts its results in their place.
+// A step is one kernel, which reads its rows in place and writes its results in place.
 // FUSE-LABEL: func.func @elman
 // FUSE: heddle.repeat
 // FUSE: %[[K:.*]]:2 = heddle.kernel "matmul_addf_tanh_insert_rows"
@@ -51,13 +52,13 @@ heddle.variable @w weight : tensor<8x8xf32>
 // FUSE: %[[NEXT:.*]] = heddle.replace_first %[[K]]#0
 // FUSE-NEXT: heddle.yield %[[NEXT]], %[[K]]#1
 
-// The product reads all of the old state, so that the new one has to be copied over it afterwards.
+// The matmul reads the whole old state, so the new state has to be copied over it afterwards.
 // SEPARATE-LABEL: func.func @elman
 // SEPARATE: %[[K:.*]]:2 = heddle.kernel "matmul_addf_tanh_insert_rows"
 // SEPARATE: %[[COPY:.*]] = heddle.kernel "copy"(%[[K]]#0
 // SEPARATE: heddle.replace_first %[[COPY]] of
 
-// The state stays where it is from step to step, and so do the rows; the step's first row and their number move on.
+// The state and the rows keep their places from step to step. Only the step's first row and its number of rows change.
 // PLAN-LABEL: plan.entry @elman
 // PLAN: @fill_Tx8 {{.*}}[#plan.binding<arena "", [[STATE:[0-9]+]], 256>
 // PLAN: plan.repeat "length" most 16 rows "step" of "tokens" {

@@ -1,4 +1,4 @@
-// Parts of a tensor are results of kernels, each in one place: others are copied there.
+// Parts of a tensor are kernels' results, each in one place. Other values are copied there.
 // RUN: heddle-opt %s --heddle-fuse-kernels --heddle-separate-states | FileCheck %s
 
 // CHECK-LABEL: func.func @twice

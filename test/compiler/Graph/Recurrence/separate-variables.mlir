@@ -3,8 +3,8 @@
 heddle.variable @w weight : tensor<4xf32>
 heddle.variable @last optimizer_state : tensor<4xf32>
 
-// The kernel that makes the new value of @last must not overwrite the old one, which a later kernel needs beside it. The new value of
-// @w may: the kernel that makes it comes last.
+// The kernel that computes the new value of @last must not overwrite the old one, because a later kernel needs both.
+// The kernel that computes the new value of @w comes last, so it may.
 // CHECK-LABEL: @change
 // CHECK: %[[G:.*]] = heddle.kernel "gradient"
 // CHECK: %[[W:.*]] = heddle.kernel "change"
@@ -32,7 +32,7 @@ func.func @change(%x: tensor<4xf32>) {
   return
 }
 
-// A kernel that reads the old value itself writes over it, and so may one that only follows other readers.
+// A kernel may overwrite an old value that it reads itself, and so may a kernel after all other readers.
 // CHECK-NOT: "copy"
 // CHECK: return
 // CHECK-LABEL: @swap
@@ -55,8 +55,8 @@ func.func @momentum(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %y : tensor<4xf32>
 }
 
-// The old value of @last is taken before it is overwritten, and becomes @w's when @w has been read. A variable that keeps its value
-// needs no write.
+// The old value of @last is copied before it is overwritten, and becomes the value of @w once @w has been read. A
+// variable that does not change needs no write.
 // CHECK: %[[LAST:.*]] = heddle.read @last
 // CHECK-NEXT: %[[OLD:.*]] = heddle.kernel "copy"(%[[LAST]] :
 // CHECK: %[[NEW:.*]] = heddle.kernel "add"
@@ -80,7 +80,7 @@ func.func @swap() {
   return
 }
 
-// Rows are added in place, so the memory of the sum is taken when the first kernel of the chain runs: before the old value is read.
+// Rows are added in place, so the first kernel of the chain takes the memory of the sum, before the old value is read.
 // CHECK-LABEL: @late
 // CHECK: %[[SUM:.*]] = heddle.kernel "scatter_add"
 // CHECK: %[[COPY:.*]] = heddle.kernel "copy"(%[[SUM]] :

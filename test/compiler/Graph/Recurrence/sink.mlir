@@ -8,8 +8,8 @@ heddle.size @sequences max 8
 heddle.size @length max 16 longest "lengths"
 heddle.size @step max 8 of @sequences from 0
 
-// No state needs the second product: it is made of outputs, for all tokens at once, and so is the tanh of it. The product that
-// the state is made of stays, and so does arithmetic without a product, which costs a step nothing.
+// No state needs the second matmul: it reads outputs, so it is computed for all tokens at once, and so is its tanh. The
+// matmul for the state stays, and so does arithmetic without a matmul, which costs a step nothing.
 // CHECK-LABEL: func.func @output
 // CHECK: %[[SCAN:.*]]:4 = heddle.scan rows(%arg0) states(%arg1) constants(%arg2, %arg3)
 // CHECK: ^bb0(%[[X:[a-z0-9]+]]: {{.*}}, %[[H:[a-z0-9]+]]: tensor<?x8xf32, #heddle.dims<"step">>, %[[W:[a-z0-9]+]]: tensor<8x8xf32>

@@ -1,4 +1,4 @@
-// The product of joined columns leaves its known columns, and a bias, to what is made for all tokens at once.
+// A matmul of joined columns: the part with known columns, and the bias, are computed for all tokens at once.
 // RUN: heddle-opt %s --heddle-hoist-scans --canonicalize | FileCheck %s
 
 #tokens = #heddle.dims<"tokens">
@@ -39,7 +39,7 @@ func.func @cell(%x: !all, %starts: !numbers, %lengths: !numbers, %w: tensor<16x8
   return %states : !all
 }
 
-// Known columns on both sides are two products before the scan; the step has one still.
+// If both sides have known columns, two matmuls come before the scan, and one stays in the step.
 // CHECK-LABEL: func.func @around
 // CHECK-COUNT-2: heddle.matmul {{.*}} : tensor<?x8xf32, #heddle.dims<"tokens">>, tensor<8x8xf32>
 // CHECK: arith.addf
@@ -59,7 +59,7 @@ func.func @around(%x: !all, %starts: !numbers, %lengths: !numbers, %w: tensor<24
   return %states : !all
 }
 
-// Two products in the step would be more than one: this one stays.
+// The step would get two matmuls instead of one, so this matmul stays.
 // CHECK-LABEL: func.func @between
 // CHECK-NOT: heddle.slice
 // CHECK: heddle.scan

@@ -1,4 +1,4 @@
-// What looks like attention and is none, or may not be fused. Every function must come out as it went in.
+// Ops that look like attention and must not be fused. Every function is unchanged.
 // RUN: heddle-opt %s --heddle-fuse-attention | FileCheck %s --implicit-check-not=heddle.attention
 // RUN: heddle-opt %s --heddle-fuse-attention --remarks-filter=fuse-attention -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
@@ -17,7 +17,7 @@
 !indices = tensor<?xi32, #heddle.dims<"target_tokens">>
 !segments = tensor<?xi32, #heddle.dims<"sequences">>
 
-// Without a mask elements of no pair would count.
+// Without a mask, elements that belong to no pair would count.
 // CHECK-LABEL: func.func @no_mask
 // CHECK: heddle.context
 func.func @no_mask(%x: !tokens, %s: !segments, %l: !segments) -> !tokens {
@@ -29,7 +29,7 @@ func.func @no_mask(%x: !tokens, %s: !segments, %l: !segments) -> !tokens {
   return %result : !tokens
 }
 
-// What does not count must have no weight.
+// Masked scores must have weight zero.
 // CHECK-LABEL: func.func @masked_with_zero
 // CHECK: heddle.context
 func.func @masked_with_zero(%x: !tokens, %s: !segments, %l: !segments) -> !tokens {
@@ -57,7 +57,7 @@ func.func @scores_used_twice(%x: !tokens, %s: !segments, %l: !segments) -> (!tok
   return %result, %product : !tokens, !scores
 }
 
-// And here the scaled ones.
+// The scaled scores are an output.
 // CHECK-LABEL: func.func @scaled_scores_used_twice
 // CHECK: heddle.context
 func.func @scaled_scores_used_twice(%x: !tokens, %s: !segments, %l: !segments) -> (!tokens, !scores) {
@@ -73,7 +73,7 @@ func.func @scaled_scores_used_twice(%x: !tokens, %s: !segments, %l: !segments) -
   return %result, %scaled : !tokens, !scores
 }
 
-// The weights are an output, as for a picture of what attends to what.
+// The weights are an output, for example to draw them.
 // CHECK-LABEL: func.func @weights_used_twice
 // CHECK: heddle.context
 func.func @weights_used_twice(%x: !tokens, %s: !segments, %l: !segments) -> (!tokens, !scores) {
@@ -87,7 +87,7 @@ func.func @weights_used_twice(%x: !tokens, %s: !segments, %l: !segments) -> (!to
   return %result, %weights : !tokens, !scores
 }
 
-// A negative factor behind the mask turns its minus infinities around.
+// A negative factor after the mask turns minus infinity into infinity.
 // CHECK-LABEL: func.func @negative_scale_behind_mask
 // CHECK: heddle.context
 func.func @negative_scale_behind_mask(%x: !tokens, %s: !segments, %l: !segments) -> !tokens {
@@ -103,7 +103,7 @@ func.func @negative_scale_behind_mask(%x: !tokens, %s: !segments, %l: !segments)
   return %result : !tokens
 }
 
-// A bias from memory: no arithmetic on a score and its indices makes it.
+// The bias comes from memory, so it is not computed from a score and its indices.
 // CHECK-LABEL: func.func @bias_from_memory
 // CHECK: heddle.context
 func.func @bias_from_memory(%x: !tokens, %bias: !scores, %s: !segments, %l: !segments) -> !tokens {
@@ -118,7 +118,7 @@ func.func @bias_from_memory(%x: !tokens, %bias: !scores, %s: !segments, %l: !seg
   return %result : !tokens
 }
 
-// The values are summed over other sequences than the scores are of.
+// The values belong to other sequences than the scores.
 // CHECK-LABEL: func.func @other_sequences
 // CHECK: heddle.context
 func.func @other_sequences(%x: !tokens, %s: !segments, %l: !segments, %m: !segments) -> !tokens {
@@ -132,7 +132,7 @@ func.func @other_sequences(%x: !tokens, %s: !segments, %l: !segments, %m: !segme
   return %result : !tokens
 }
 
-// The mask is one of other sequences.
+// The mask belongs to other sequences.
 // CHECK-LABEL: func.func @other_mask
 // CHECK: heddle.context
 func.func @other_mask(%x: !tokens, %s: !segments, %l: !segments, %m: !segments) -> !tokens {
@@ -146,7 +146,7 @@ func.func @other_mask(%x: !tokens, %s: !segments, %l: !segments, %m: !segments) 
   return %result : !tokens
 }
 
-// What stands between scores and mask is an output.
+// The value between scores and mask is an output.
 // CHECK-LABEL: func.func @inside_used_twice
 // CHECK: heddle.context
 func.func @inside_used_twice(%x: !tokens, %s: !segments, %l: !segments) -> (!tokens, !scores) {
@@ -168,7 +168,7 @@ func.func @inside_used_twice(%x: !tokens, %s: !segments, %l: !segments) -> (!tok
 
 !places = tensor<?x2x16xi32, #heddle.dims<"target_tokens">>
 
-// A bias by a place that is not the query's.
+// The bias depends on an index that is not the query's.
 // CHECK-LABEL: func.func @places_of_others
 // CHECK: heddle.context
 func.func @places_of_others(%x: !tokens, %other: !indices, %s: !segments, %l: !segments) -> !tokens {
@@ -189,7 +189,7 @@ func.func @places_of_others(%x: !tokens, %other: !indices, %s: !segments, %l: !s
   return %result : !tokens
 }
 
-// The sum of two products.
+// The scores are the sum of two matmuls.
 // CHECK-LABEL: func.func @two_scores
 // CHECK: heddle.context
 func.func @two_scores(%x: !tokens, %y: !tokens, %s: !segments, %l: !segments) -> !tokens {
@@ -206,7 +206,7 @@ func.func @two_scores(%x: !tokens, %y: !tokens, %s: !segments, %l: !segments) ->
   return %result : !tokens
 }
 
-// Scores of another kind than products.
+// The scores are not dot products.
 // CHECK-LABEL: func.func @combined
 // CHECK: heddle.context
 func.func @combined(%x: !tokens, %s: !segments, %l: !segments) -> !tokens {

@@ -9,7 +9,7 @@
 !segments = tensor<?xi32, #heddle.dims<"sequences">>
 !sources = tensor<?x8xf32, #heddle.dims<"source_tokens">>
 
-// The decoder's self-attention: causal, with dropout of the weights.
+// The decoder's self-attention: causal, with dropout on the weights.
 // CHECK-LABEL: func.func @self
 // CHECK-SAME: %[[Q:.*]]: tensor<?x8xf32, {{.*}}>, %[[K:.*]]: tensor<?x8xf32, {{.*}}>, %[[V:.*]]: tensor<?x8xf32, {{.*}}>, %[[S:.*]]: tensor<?xi32, {{.*}}>, %[[L:.*]]: tensor<?xi32, {{.*}}>, %[[SEED:.*]]: tensor<2xi32>, %[[STEP:.*]]: tensor<1xi32>
 func.func @self(%query: !tokens, %key: !tokens, %value: !tokens, %s: !segments, %l: !segments, %seed: tensor<2xi32>,
@@ -38,7 +38,7 @@ func.func @self(%query: !tokens, %key: !tokens, %value: !tokens, %s: !segments, 
   return %result : !tokens
 }
 
-// A sink goes with the softmax.
+// A sink becomes an operand of the attention.
 // CHECK-LABEL: func.func @sink
 func.func @sink(%x: !tokens, %sink: tensor<2xf32>, %s: !segments, %l: !segments) -> !tokens {
   // CHECK-NEXT: %[[R:.*]], %{{.*}} = heddle.attention %arg0, %arg0, %arg0 sink(%arg1) queries(%arg2, %arg3) keys(%arg2, %arg3) {heads = 2
@@ -69,8 +69,8 @@ func.func @cross(%query: !tokens, %memory: !sources, %s: !segments, %l: !segment
   return %result : !tokens
 }
 
-// The scale wherever an importer may put it: 2 at the queries, 3 at the keys, 5 before the mask (its constant on the
-// left), 7 behind it.
+// All places where an importer may put the scale: 2 at the queries, 3 at the keys, 5 before the mask (with its constant
+// on the left), 7 after it.
 // CHECK-LABEL: func.func @scales
 func.func @scales(%x: !tokens, %s: !segments, %l: !segments) -> !tokens {
   // CHECK-NEXT: heddle.attention %arg0, %arg0, %arg0 {{.*}} scale = 2.100000e+02 : f32}
@@ -93,7 +93,7 @@ func.func @scales(%x: !tokens, %s: !segments, %l: !segments) -> !tokens {
   return %result : !tokens
 }
 
-// One query a sequence over a cache of fixed extent, whose rows are gathered.
+// One query for each sequence, over a cache of fixed extent whose rows are gathered.
 !queries = tensor<?x8xf32, #heddle.dims<"sequences">>
 !row = tensor<?x2x16xf32, #heddle.dims<"sequences">>
 !rows = tensor<?x16xi32, #heddle.dims<"sequences">>
@@ -111,7 +111,7 @@ func.func @cache(%query: !queries, %cache: tensor<64x8xf32>, %s: !segments, %row
   return %result : !queries
 }
 
-// A soft cap: arithmetic between scale and mask becomes the score region, with its constants inside.
+// A soft cap: the arithmetic between scale and mask becomes the score region, including its constants.
 // CHECK-LABEL: func.func @soft_cap
 func.func @soft_cap(%x: !tokens, %s: !segments, %l: !segments) -> !tokens {
   // CHECK-NEXT: heddle.attention %arg0, %arg0, %arg0 {{.*}} score {
@@ -139,7 +139,7 @@ func.func @soft_cap(%x: !tokens, %s: !segments, %l: !segments) -> !tokens {
   return %result : !tokens
 }
 
-// A bias by distance and head. The scale stands behind the mask, so it belongs to the region.
+// A bias that depends on distance and head. The scale comes after the mask, so it is part of the region.
 !places = tensor<?x2x16xi32, #heddle.dims<"target_tokens">>
 // CHECK-LABEL: func.func @bias
 func.func @bias(%x: !tokens, %s: !segments, %l: !segments) -> !tokens {

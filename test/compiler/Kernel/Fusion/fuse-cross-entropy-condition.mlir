@@ -1,6 +1,6 @@
 // RUN: heddle-opt %s --heddle-fuse-cross-entropy=rows=8 --remarks-filter=fuse-cross-entropy 2>&1 | FileCheck %s
 
-// A single condition has no rows to cut in chunks.
+// A single condition has no rows that could be cut into chunks.
 // CHECK: Function=condition | Reason="'arith.select' needs the logits, or what is as large, of all tokens at once or by their numbers"
 // CHECK-LABEL: func.func @condition
 // CHECK-NOT: heddle.slice

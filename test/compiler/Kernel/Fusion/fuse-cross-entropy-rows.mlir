@@ -4,7 +4,8 @@
 // RUN: not heddle-opt %s --heddle-fuse-cross-entropy=rows=4 --split-input-file 2>&1 | FileCheck %s --check-prefix=MOST
 // MOST: error: fuse-cross-entropy: rows = 4 cuts the 16777216 tokens of 'n' into 4194304 chunks, and there are at most 4096; give more rows
 
-// How many rows a chunk has. Logits of few classes are no larger than what they are made of, however many rows they have.
+// The number of rows of a chunk. With few classes, logits are no larger than the matmul's input, however many rows they
+// have.
 !x = tensor<?x4xf32, #heddle.dims<"n">>
 !logits = tensor<?x2xf32, #heddle.dims<"n">>
 heddle.size @n max 16777216
@@ -50,7 +51,7 @@ func.func @base(%x: !x, %w: tensor<37000x512xf32>, %t: tensor<?xi32, #heddle.dim
 
 // -----
 
-// The largest batch there may be: 64 chunks, and no more.
+// The largest possible batch: 64 chunks, not more.
 !x = tensor<?x4xf32, #heddle.dims<"n">>
 !logits = tensor<?x1000xf32, #heddle.dims<"n">>
 // CHECK: heddle.size @n_262144_at_16515072 max 262144 of @n from 16515072

@@ -9,7 +9,7 @@
 // REMARK: Function=depends | Reason="an operand is not there yet where the logits are made"
 // REMARK: Function=small | Reason="all logits are small: they would be a chunk or two, or take little memory"
 
-// The head of a model and its gradients, a chunk of tokens at a time; 20 tokens are chunks of 8, 8 and 4.
+// The head of a model and its gradients, one chunk of tokens at a time. 20 tokens are chunks of 8, 8 and 4.
 !x = tensor<?x4xf32, #heddle.dims<"n">>
 !logits = tensor<?x6xf32, #heddle.dims<"n">>
 !column = tensor<?xf32, #heddle.dims<"n">>
@@ -45,8 +45,8 @@ heddle.size @n max 20
 // CHECK:         %[[DX:.*]] = heddle.concat %[[DX0]], %{{.*}}, %{{.*}} to tensor<?x4xf32, #heddle.dims<"n">>
 // CHECK:         return %[[LOSS]], %[[DX]], %[[DW2]], %{{.*}}
 
-// Each chunk is four kernels: the logits; the loss and, over the logits, their gradient; the two gradients of the
-// product, the second one added to the sum so far.
+// Each chunk is four kernels: the logits; the loss, and its gradient in place of the logits; and the two gradients of
+// the matmul, the second of which is added to the sum so far.
 // KERNELS-LABEL: func.func @tied
 // KERNELS-COUNT-1: heddle.kernel "broadcast"
 // KERNELS:         heddle.kernel "matmul"
@@ -69,7 +69,7 @@ func.func @tied(%x: !x, %w: tensor<6x4xf32>, %t: !indices, %g: tensor<1xf32>)
   return %loss, %dx, %dw, %db : !column, !x, tensor<6x4xf32>, tensor<6xf32>
 }
 
-// A transformation of its own, with a bias; the loss alone, as in an evaluation.
+// A transformation with a bias, and only the loss, as in an evaluation.
 // CHECK-LABEL: func.func @untied
 // CHECK-NOT:     tensor<?x6xf32, #heddle.dims<"n">>
 // CHECK:         heddle.matmul %{{.*}}, %arg1 : {{.*}} -> tensor<?x6xf32, #heddle.dims<"n_8_at_0">>
@@ -87,8 +87,8 @@ func.func @untied(%x: !x, %w: tensor<4x6xf32>, %b: tensor<6xf32>, %t: !indices) 
 
 // -----
 
-// What must not be split: logits that somebody else needs whole, a gradient that depends on the loss of all tokens,
-// logits that no product makes, dropout of the logits (which depends on the row's number).
+// Logits that must not be split: another op needs them whole, the gradient depends on the loss of all tokens, no matmul
+// computes them, or dropout (which depends on the row's number) changes them.
 !x = tensor<?x4xf32, #heddle.dims<"n">>
 !logits = tensor<?x6xf32, #heddle.dims<"n">>
 !column = tensor<?xf32, #heddle.dims<"n">>

@@ -5,7 +5,8 @@
 !per_head = tensor<?x2xf32, #heddle.dims<"tokens">>
 !sequences = tensor<?xi32, #heddle.dims<"sequences">>
 
-// What follows attention on tensor cores element by element is computed on its finished tiles, of both gradients too.
+// Elementwise ops after attention on tensor cores are computed on its finished tiles. This holds for both gradients
+// too.
 // CHECK-LABEL: func.func @rounded
 // CHECK: %[[Y:.*]]:2 = heddle.kernel "attention_truncf"(
 // CHECK: heddle.attention
@@ -28,7 +29,8 @@ func.func @rounded(%q: !half, %k: !half, %v: !half, %g: !half, %delta: !per_head
   return %rounded, %a, %b : !half, !half, !half
 }
 
-// What is computed again for the backward pass does not join the kernel of the forward pass, which would keep it.
+// An op that is recomputed for the backward pass does not join a kernel of the forward pass, which would keep its
+// result.
 // CHECK-LABEL: func.func @recomputed
 // CHECK: %[[Y:.*]]:2 = heddle.kernel "attention_truncf"(
 // CHECK: %[[Z:.*]] = heddle.kernel "truncf"(%[[Y]]#{{[01]}} :
@@ -41,7 +43,7 @@ func.func @recomputed(%q: !half, %k: !half, %v: !half, %starts: !sequences, %len
   return %rounded, %again : !half, !half
 }
 
-// Without tensor cores a lane has whole rows, and no registers to spare.
+// Without tensor cores a lane has whole rows and no registers to spare, so nothing is fused.
 // CHECK-LABEL: func.func @in_registers
 // CHECK: heddle.kernel "attention"(
 // CHECK: heddle.kernel "truncf"(

@@ -1,6 +1,6 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels))' --verify-diagnostics --split-input-file
 
-// An op that no kernel knows.
+// An op without a kernel.
 func.func @no_kernel(%loss: tensor<1xf32>) -> tensor<1xf32> {
   // expected-error @+1 {{'heddle.minimize' belongs to no kernel: the op is not elementwise and does not anchor a kernel}}
   %rate = heddle.minimize %loss {beta1 = 0.9 : f32, beta2 = 0.9 : f32, epsilon = 1.0e-9 : f32, clip_norm = 0.0 : f32} rate {

@@ -1,5 +1,5 @@
-// Joined columns are put together in memory: the kernel that pools them reads them there, and does not make them on the way, as it does
-// with other elementwise work.
+// Columns are joined in memory. The kernel that pools them reads them there, and does not compute them on the way as it
+// does with other elementwise ops.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels))' | FileCheck %s
 
 !rows = tensor<?x8xf32, #heddle.dims<"tokens">>

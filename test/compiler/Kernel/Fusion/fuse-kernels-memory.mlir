@@ -1,11 +1,11 @@
-// What must be in memory, what need not be, and how much a kernel can address.
+// Which values must be in memory, which need not, and how many addresses a kernel may have.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels))' | FileCheck %s
 
 !x = tensor<?x8xf32, #heddle.dims<"tokens">>
 !truth = tensor<?x8xi1, #heddle.dims<"tokens">>
 !indices = tensor<?xi32, #heddle.dims<"tokens">>
 
-// The product is compared inside of its kernel only, and never written.
+// Only the kernel itself compares the matmul's result, so it is never written.
 // CHECK-LABEL: func.func @compared_inside
 // CHECK-NEXT: %[[K:.*]] = heddle.kernel "matmul_mulf_select"(%arg0, %arg1 : {{.*}}) -> tensor<?x8xf32, #heddle.dims<"tokens">> {
 // CHECK: heddle.yield %{{[0-9]+}} : tensor<?x8xf32
@@ -28,7 +28,7 @@ func.func @constant_seed(%x: !x, %step: tensor<1xi32>) -> !x {
   return %d : !x
 }
 
-// A gather reads the whole table, even where it has the result's extents.
+// A gather reads the whole table, even if the table has the result's extents.
 // CHECK-LABEL: func.func @computed_table
 // CHECK-NEXT: %[[E:.*]] = heddle.kernel "exp"(%arg0 :
 // CHECK: heddle.kernel "embedding"(%arg1, %[[E]] :
@@ -38,7 +38,7 @@ func.func @computed_table(%x: !x, %i: !indices) -> !x {
   return %d : !x
 }
 
-// A prologue ends where the kernel would need more addresses than targets pass.
+// A prologue ends at the op with which the kernel would need more addresses than targets can pass.
 // CHECK-LABEL: func.func @long_prologue
 // CHECK-NEXT: %[[K:.*]] = heddle.kernel "fma_fma_fma"(%arg0, %arg1, %arg2, %arg3, %arg4, %arg5, %arg6 :
 // CHECK: heddle.kernel "sum_fma_fma_fma"(%arg7, %arg8, %[[K]], %arg9, %arg10, %arg11, %arg12, %arg13, %arg14, %arg15, %arg16, %arg17, %arg18 :
@@ -57,7 +57,7 @@ func.func @long_prologue(%0: !x, %1: !x, %2: !x, %3: !x, %4: !x, %5: !x, %6: !x,
   return %s : tensor<8xf32>
 }
 
-// Rows that are made of other rows of the destination: some workgroup might read what another one has replaced.
+// Rows that are computed from other rows of the destination: a workgroup might read rows that another one has replaced.
 // CHECK-LABEL: func.func @own_rows
 // CHECK: %[[ROWS:.*]] = heddle.kernel "embedding_addf"(%arg0, %arg1 :
 // CHECK: heddle.kernel "scatter_rows"(%arg1, %arg0, %[[ROWS]] :

@@ -1,6 +1,6 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels{fuse=false}))' | FileCheck %s
 
-// The baseline: each op is a kernel of its own. What costs nothing but a register is still copied into its users.
+// Without fusion each op is a kernel of its own. Ops that cost only a register are still copied into their users.
 !x = tensor<?x8xf32, #heddle.dims<"tokens">>
 !h = tensor<?x16xf32, #heddle.dims<"tokens">>
 // CHECK-LABEL: func.func @layer

@@ -1,4 +1,5 @@
-// Where each sequence has one query, starts and lengths of the queries are no memory: the kernels on pairs number sequences themselves.
+// If each sequence has one query, the starts and lengths of queries need no memory: kernels on pairs number sequences
+// themselves.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels))' | FileCheck %s
 
 !rows = tensor<?x8xf32, #heddle.dims<"step">>
@@ -6,7 +7,7 @@
 !scores = tensor<?x2x32xf32, #heddle.dims<"step">>
 !numbers = tensor<?xi32, #heddle.dims<"step">>
 
-// All kernels on pairs; numbers of keys come from memory as before.
+// All kernels on pairs. The starts and lengths of keys still come from memory.
 // CHECK-LABEL: func.func @alone(
 // CHECK-NOT: heddle.kernel "iota
 // CHECK-NOT: heddle.kernel "fill
@@ -47,7 +48,8 @@ func.func @alone(%q: !rows, %k: !tokens, %ks: !numbers, %kl: !numbers) -> (!rows
   return %c, %t, %dq, %dk : !rows, !tokens, !rows, !tokens
 }
 
-// An output is memory; the kernels on pairs and those that compute their indices do without it all the same.
+// Starts that are an output are in memory. The kernels on pairs, and those that compute their indices, do not read them
+// from there.
 // CHECK-LABEL: func.func @elsewhere(
 // CHECK: heddle.kernel "scores"(%arg0, %arg1, %arg2, %arg3 :
 // CHECK: %[[I:.*]] = heddle.iota
@@ -64,7 +66,7 @@ func.func @elsewhere(%q: !rows, %k: !tokens, %ks: !numbers, %kl: !numbers) -> (!
   return %s, %rows, %number : !scores, !rows, !numbers
 }
 
-// Numbers that arithmetic makes are memory: a kernel on pairs only counts, and knows a constant.
+// Starts computed by arithmetic are in memory: a kernel on pairs only replaces iotas and constants.
 // CHECK-LABEL: func.func @computed(
 // CHECK: %[[TWICE:.*]] = heddle.kernel "addi"
 // CHECK: heddle.kernel "scores"(%arg0, %arg1, %[[TWICE]], %arg2, %arg3 :

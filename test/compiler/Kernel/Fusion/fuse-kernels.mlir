@@ -25,7 +25,7 @@ heddle.variable @gradient gradient : tensor<8x16xf32>
 heddle.variable @m optimizer_state : tensor<8x16xf32>
 heddle.variable @v optimizer_state : tensor<8x16xf32>
 
-// A feed-forward layer: bias and ReLU are the product's epilogue. The row and the zeros never reach memory as matrices.
+// A feed-forward layer: bias and ReLU are the matmul's epilogue. The bias and the zeros are never matrices in memory.
 // CHECK-LABEL: func.func @matmul_bias_relu
 // CHECK-SAME: %[[X:.*]]: tensor<?x8xf32, {{.*}}>, %[[W:.*]]: tensor<8x16xf32>, %[[BIAS:.*]]: tensor<16xf32>
 func.func @matmul_bias_relu(%x: !x, %w: tensor<8x16xf32>, %bias: tensor<16xf32>) -> !h {
@@ -47,7 +47,7 @@ func.func @matmul_bias_relu(%x: !x, %w: tensor<8x16xf32>, %bias: tensor<16xf32>)
   return %r : !h
 }
 
-// Elementwise ops over one matrix; what nobody else needs stays inside.
+// Elementwise ops on one matrix. Values that no other kernel needs stay inside the kernel.
 // CHECK-LABEL: func.func @elementwise
 func.func @elementwise(%x: !x, %y: !x) -> !x {
   // CHECK-NEXT: %[[K:.*]] = heddle.kernel "addf_tanh_mulf"(%arg0, %arg1 : {{.*}}) -> tensor<?x8xf32, #heddle.dims<"tokens">> {
@@ -62,7 +62,7 @@ func.func @elementwise(%x: !x, %y: !x) -> !x {
   return %c : !x
 }
 
-// What the kernel's outside needs too is one more result of it.
+// A value that is also needed outside becomes one more result of the kernel.
 // CHECK-LABEL: func.func @two_results
 func.func @two_results(%x: !x, %w: tensor<8x16xf32>) -> (!h, !h) {
   // CHECK-NEXT: %[[K:.*]]:2 = heddle.kernel "matmul_exp"
@@ -97,7 +97,7 @@ func.func @adam(%rate: tensor<1xf32>) {
   return
 }
 
-// A sum reads each element once, so that what is summed need not be in memory.
+// A sum reads each element once, so its operand need not be in memory.
 // CHECK-LABEL: func.func @prologue
 func.func @prologue(%x: !x, %y: !x) -> tensor<8xf32> {
   // CHECK-NEXT: %[[K:.*]] = heddle.kernel "sum_mulf_exp"(%arg0, %arg1 : {{.*}}) -> tensor<8xf32> {
@@ -112,7 +112,7 @@ func.func @prologue(%x: !x, %y: !x) -> tensor<8xf32> {
   return %s : tensor<8xf32>
 }
 
-// A kernel with a prologue runs where its anchor stands: by then the second factor is there.
+// A kernel with a prologue runs at its anchor's place, where the second factor is already computed.
 // CHECK-LABEL: func.func @prologue_of_two_kernels
 func.func @prologue_of_two_kernels(%x: !x, %w: tensor<8x8xf32>) -> tensor<8xf32> {
   // CHECK-NEXT: %[[P:.*]] = heddle.kernel "matmul"(%arg0, %arg1
@@ -125,7 +125,7 @@ func.func @prologue_of_two_kernels(%x: !x, %w: tensor<8x8xf32>) -> tensor<8xf32>
   return %s : tensor<8xf32>
 }
 
-// What is used twice is computed once and read twice.
+// A value that is used twice is computed once and read twice.
 // CHECK-LABEL: func.func @no_prologue_used_twice
 func.func @no_prologue_used_twice(%x: !x) -> (tensor<8xf32>, !column) {
   // CHECK-NEXT: %[[E:.*]] = heddle.kernel "exp"(%arg0
@@ -139,7 +139,7 @@ func.func @no_prologue_used_twice(%x: !x) -> (tensor<8xf32>, !column) {
   return %s, %c : tensor<8xf32>, !column
 }
 
-// Fills, rows repeated, index columns and comparisons are copied into each kernel that uses them.
+// Fills, repeated rows, index columns and comparisons are copied into each kernel that uses them.
 // CHECK-LABEL: func.func @copied
 func.func @copied(%x: !x, %row: tensor<8xf32>, %limit: !indices) -> (!x, tensor<8xf32>) {
   // CHECK-NEXT: %[[K:.*]]:2 = heddle.kernel "addf_select"(%arg0, %arg1, %arg2 : {{.*}}) -> tensor<?x8xf32, #heddle.dims<"tokens">>, tensor<?x8xf32, #heddle.dims<"tokens">> {
@@ -174,7 +174,7 @@ func.func @copied(%x: !x, %row: tensor<8xf32>, %limit: !indices) -> (!x, tensor<
   return %masked, %s : !x, tensor<8xf32>
 }
 
-// Where a fill's value is needed in memory, a kernel writes it: once for each place, so that both can be overwritten.
+// If a fill's value is needed in memory, a kernel writes it once for each use, so that both uses can overwrite it.
 // CHECK-LABEL: func.func @written_fill
 func.func @written_fill(%x: !x) -> (!x, tensor<8x16xf32>) {
   // CHECK: %[[A:.*]] = heddle.kernel "fill"() -> tensor<8x16xf32> {
@@ -189,7 +189,7 @@ func.func @written_fill(%x: !x) -> (!x, tensor<8x16xf32>) {
   return %e, %zero : !x, tensor<8x16xf32>
 }
 
-// A product reads matrices from memory only, repeated rows too.
+// A matmul reads its operands from memory, even repeated rows.
 // CHECK-LABEL: func.func @copied_into_memory
 func.func @copied_into_memory(%row: tensor<8xf32>, %w: tensor<8x16xf32>) -> !h {
   // CHECK-NEXT: %[[B:.*]] = heddle.kernel "broadcast"(%arg0
@@ -199,7 +199,7 @@ func.func @copied_into_memory(%row: tensor<8xf32>, %w: tensor<8x16xf32>) -> !h {
   return %p : !h
 }
 
-// The kernel stands where its anchor stands, and the residual comes from a later kernel: no epilogue.
+// The kernel runs at its anchor's place, but a later kernel computes the residual. So there is no epilogue.
 // CHECK-LABEL: func.func @operand_after_anchor
 func.func @operand_after_anchor(%x: !x, %w: tensor<8x8xf32>) -> !x {
   // CHECK-NEXT: %[[P:.*]] = heddle.kernel "matmul"(%arg0, %arg1
@@ -212,7 +212,7 @@ func.func @operand_after_anchor(%x: !x, %w: tensor<8x8xf32>) -> !x {
   return %a : !x
 }
 
-// A variable's old value is there from the start, wherever it is read.
+// A variable's old value exists from the start, wherever it is read.
 // CHECK-LABEL: func.func @read_after_anchor
 func.func @read_after_anchor(%x: !x, %w: tensor<8x16xf32>) -> tensor<8x16xf32> {
   // CHECK-NEXT: %[[G:.*]] = heddle.read @gradient
@@ -225,7 +225,7 @@ func.func @read_after_anchor(%x: !x, %w: tensor<8x16xf32>) -> tensor<8x16xf32> {
   return %a : tensor<8x16xf32>
 }
 
-// One that is read behind a write has its new value, and stays there.
+// A read after a write returns the new value, and stays after it.
 // CHECK-LABEL: func.func @read_after_write
 func.func @read_after_write(%x: !x, %y: !h, %w: tensor<8x16xf32>) -> tensor<8x16xf32> {
   // CHECK: heddle.kernel "matmul"(
@@ -239,8 +239,8 @@ func.func @read_after_write(%x: !x, %y: !h, %w: tensor<8x16xf32>) -> tensor<8x16
   return %a : tensor<8x16xf32>
 }
 
-// A weight is updated by the kernel that makes its gradient, which is never in memory; the bias's gradient is made on
-// the way. What is computed of the step's number comes first.
+// The kernel that computes a weight's gradient also updates the weight, so the gradient is never in memory. The kernel
+// computes the bias's gradient too. Arithmetic on the step's number comes first.
 // CHECK-LABEL: func.func @update
 func.func @update(%x: !x, %y: !h, %step: tensor<1xf32>) -> tensor<16xf32> {
   // CHECK-NEXT: %[[RATE:.*]] = heddle.kernel "sqrt"(%arg2
@@ -268,8 +268,8 @@ func.func @update(%x: !x, %y: !h, %step: tensor<1xf32>) -> tensor<16xf32> {
   return %b : tensor<16xf32>
 }
 
-// Sums that are no companions: of another matrix than the right side, behind the product, needed before it, along the
-// columns; and of a product whose left side is not transposed.
+// Sums that are no companions: they reduce another matrix than the right side, come after the matmul, are needed before
+// it, reduce columns, or the matmul's left side is not transposed.
 // CHECK-LABEL: func.func @no_companion
 func.func @no_companion(%x: !x, %y: !h, %w: tensor<16x16xf32>) -> (tensor<8x16xf32>, tensor<8xf32>, tensor<16xf32>, !x) {
   // CHECK: heddle.kernel "sum"(%arg0
@@ -304,7 +304,7 @@ func.func @needed_before(%x: !x, %y: !h) -> tensor<8x16xf32> {
   return %s : tensor<8x16xf32>
 }
 
-// The gradients of a layer norm's two parameters: one walk over what both read.
+// The gradients of a layer norm's two parameters are computed in one walk over the rows.
 // CHECK-LABEL: func.func @two_sums
 func.func @two_sums(%x: !x, %g: !x) -> (tensor<8xf32>, tensor<8xf32>) {
   // CHECK-NEXT: %[[K:.*]]:2 = heddle.kernel "sum_mulf_sum"(%arg0, %arg1
@@ -315,7 +315,8 @@ func.func @two_sums(%x: !x, %g: !x) -> (tensor<8xf32>, tensor<8xf32>) {
   return %gamma, %beta : tensor<8xf32>, tensor<8xf32>
 }
 
-// The gradient of cross entropy walks over the rows once more in the same kernel, which also computes with the losses.
+// The kernel of the cross entropy computes its gradient in a second walk over the rows, and also computes with the
+// losses.
 // CHECK-LABEL: func.func @cross_entropy
 func.func @cross_entropy(%logits: !x, %targets: !indices, %scale: !column) -> (!column, !x) {
   // CHECK-NEXT: %[[CE:.*]]:2 = heddle.kernel "cross_entropy_mulf_cross_entropy_grad"(%arg0, %arg1, %arg2
@@ -330,7 +331,7 @@ func.func @cross_entropy(%logits: !x, %targets: !indices, %scale: !column) -> (!
   return %scaled, %g : !column, !x
 }
 
-// Its weight may be computed of the losses, in the same kernel.
+// The kernel may compute the weight of the gradient from the losses.
 // CHECK-LABEL: func.func @cross_entropy_twice
 func.func @cross_entropy_twice(%logits: !x, %targets: !indices) -> !x {
   // CHECK: heddle.kernel "cross_entropy_exp_cross_entropy_grad"(
@@ -342,8 +343,8 @@ func.func @cross_entropy_twice(%logits: !x, %targets: !indices) -> !x {
   return %g : !x
 }
 
-// RMS norms (Zhang, Sennrich 2019): the sum of a row's squares, arithmetic on that, and a second walk over the row. What is computed of
-// columns alone, wherever it stands, joins the kernel that has the first of them.
+// RMS norms (Zhang, Sennrich 2019): the sum of a row's squares, arithmetic on it, and a second walk over the row. Ops
+// on columns, wherever they are, join the kernel that computes the first column.
 // CHECK-LABEL: func.func @rms_norm
 func.func @rms_norm(%x: !x, %gain: tensor<8xf32>, %g: !x) -> (!x, !x) {
   // CHECK: heddle.kernel "sum_mulf_addf_rsqrt"(%arg0, %arg1 :
@@ -369,7 +370,7 @@ func.func @rms_norm(%x: !x, %gain: tensor<8xf32>, %g: !x) -> (!x, !x) {
   return %y, %dx : !x, !x
 }
 
-// The same of the heads of a row, each with a number of its own.
+// The same for the heads of a row, with a number for each head.
 // CHECK-LABEL: func.func @norm_of_heads
 func.func @norm_of_heads(%flat: !x, %gain: tensor<4xf32>, %g: !heads) -> (!x, !heads) {
   // CHECK: %[[X:.*]] = heddle.reshape %arg0
@@ -398,7 +399,7 @@ func.func @norm_of_heads(%flat: !x, %gain: tensor<4xf32>, %g: !heads) -> (!x, !h
   return %flatY, %dx : !x, !heads
 }
 
-// Mean and deviation are columns: an op on them is no epilogue of the matrix, and neither is one that repeats them.
+// Mean and deviation are columns. Neither ops on them nor ops that repeat them are epilogues of the matrix.
 // CHECK-LABEL: func.func @other_matrix
 func.func @other_matrix(%x: !x, %row: tensor<8xf32>) -> (!column, !x) {
   // CHECK-NEXT: %[[N:.*]]:3 = heddle.kernel "layer_norm_exp"
@@ -412,7 +413,7 @@ func.func @other_matrix(%x: !x, %row: tensor<8xf32>) -> (!column, !x) {
   return %n, %a : !column, !x
 }
 
-// A product that nothing uses is no kernel.
+// A matmul that nothing uses gets no kernel.
 // CHECK-LABEL: func.func @unused
 func.func @unused(%x: !x, %w: tensor<8x16xf32>) -> !x {
   // CHECK-NOT: heddle.kernel
@@ -424,7 +425,7 @@ func.func @unused(%x: !x, %w: tensor<8x16xf32>) -> !x {
 // CHECK: func.func private @declared(
 func.func private @declared(!x) -> !x
 
-// A gated feed-forward: the product that comes second takes what the first one's kernel makes of the gate.
+// A gated feed-forward layer: the second matmul's epilogue reads the result of the first one's kernel.
 // CHECK-LABEL: func.func @gate
 // CHECK: %[[GATE:.*]] = heddle.kernel "matmul_tanh"
 // CHECK: %[[H:.*]] = heddle.kernel "matmul_mulf"(%{{.*}}, %{{.*}}, %[[GATE]] :
@@ -438,7 +439,7 @@ func.func @gate(%x: !x, %w: tensor<8x16xf32>, %v: tensor<8x16xf32>) -> !h {
   return %h : !h
 }
 
-// Products that are added up are one kernel, and so is what follows.
+// Matmuls that are added are one kernel, with the ops after them.
 // CHECK-LABEL: func.func @sum_of_products
 // CHECK-NEXT: %[[Y:.*]] = heddle.kernel "matmul_matmul_matmul_addf"(
 // CHECK: return %[[Y]]
@@ -452,7 +453,7 @@ func.func @sum_of_products(%a: !h, %b: !h, %c: !x, %u: tensor<8x16xf32>, %v: ten
   return %y : !x
 }
 
-// Of factors of 16 bits as well.
+// The same with 16-bit operands.
 // CHECK-LABEL: func.func @sum_of_half_products
 // CHECK-NEXT: %[[Y:.*]] = heddle.kernel "matmul_matmul_addf"(
 // CHECK: return %[[Y]]
@@ -463,7 +464,8 @@ func.func @sum_of_half_products(%a: tensor<?x8xbf16, #heddle.dims<"tokens">>, %b
   return %s : !x
 }
 
-// The gradient of an attention's input: x comes from the residual connection. Matmuls for tensor cores are added up first.
+// The gradient of an attention's input, where x comes from the residual connection. Matmuls for tensor cores are added
+// first.
 // CHECK-LABEL: func.func @products_first
 // CHECK-NEXT: %[[Y:.*]] = heddle.kernel "matmul_matmul_matmul_addf"(
 // CHECK: %[[P:.*]] = heddle.matmul
@@ -484,7 +486,7 @@ func.func @products_first(%a: tensor<?x8xbf16, #heddle.dims<"tokens">>, %b: tens
   return %y : !x
 }
 
-// Not where a sum has another use, or where lanes multiply.
+// Not if a sum has another use, and not if lanes multiply.
 // CHECK-LABEL: func.func @products_not_first
 // CHECK: heddle.kernel "matmul_addf"(
 // CHECK: heddle.kernel "matmul_addf"(
@@ -503,8 +505,8 @@ func.func @products_not_first(%a: tensor<?x8xbf16, #heddle.dims<"tokens">>, %b: 
   return %s, %t, %y : !x, !x, !x
 }
 
-// Not where others need a product, where one lies otherwise, where tokens are contracted, or where tensor cores make one
-// and lanes the other.
+// Not if other ops read a matmul, a matmul is transposed differently, tokens are contracted, or tensor cores compute
+// one matmul and lanes the other.
 // CHECK-LABEL: func.func @no_sum_of_products
 // CHECK: heddle.kernel "matmul"(
 // CHECK: heddle.kernel "matmul_addf"(
@@ -526,7 +528,7 @@ func.func @no_sum_of_products(%x: !x, %w: tensor<8x8xf32>, %a: tensor<?x8xbf16, 
   return %p, %s, %t, %e : !x, !x, tensor<8x8xf32>, !x
 }
 
-// A product that others take too has a kernel of its own, and what is added to it is a kernel's sum of products no more.
+// A matmul with other readers has a kernel of its own, so the matmuls that are added to it are one kernel each.
 // CHECK-LABEL: func.func @sum_with_shared_product
 // CHECK: %[[P:.*]] = heddle.kernel "matmul"(
 // CHECK: %[[S:.*]] = heddle.kernel "matmul_addf"({{.*}}%[[P]]
@@ -541,7 +543,7 @@ func.func @sum_with_shared_product(%x: !x, %u: tensor<8x8xf32>, %v: tensor<8x8xf
   return %p, %y : !x, !x
 }
 
-// A kernel does not read rows that another workgroup of it replaces.
+// A kernel does not read rows that another one of its workgroups replaces.
 // CHECK-LABEL: func.func @replaced_rows
 // CHECK: heddle.kernel "mulf_scatter_rows"(
 // CHECK: heddle.kernel "addf"(
@@ -552,7 +554,7 @@ func.func @replaced_rows(%x: !x, %c: !x, %at: tensor<?xi32, #heddle.dims<"tokens
   return %s, %z : !x, !x
 }
 
-// A matmul that nothing uses, as recomputation leaves one behind, gets no kernel and no companion.
+// An unused matmul, such as recomputation leaves behind, gets neither a kernel nor a companion.
 // CHECK-LABEL: func.func @dead_matmul
 // CHECK: heddle.kernel "sum"(
 // CHECK-NOT: heddle.matmul

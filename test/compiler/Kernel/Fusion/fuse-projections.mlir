@@ -7,7 +7,7 @@
 // REMARK: Function=used_twice | Reason="it is no x W + b with a weight and a bias that it alone reads", What="projection of an attention's key"
 // REMARK: Function=shared | Reason="a parameter is stored with others already, is used twice, or is not trained"
 
-// Self-attention: queries, keys and values of one input. The parameters become views; what belongs to them is stored
+// Self-attention: queries, keys and values have one input. The parameters become views, and their state is stored
 // likewise, in the order of the projections.
 // CHECK-DAG: heddle.variable @"a.query+key+value.weight" weight : tensor<24x8xf32>
 // CHECK-DAG: heddle.variable @a.query.weight weight : tensor<8x8xf32> in @"a.query+key+value.weight" from 0
@@ -57,7 +57,7 @@ func.func @self(%x: !x, %s: !segments, %l: !segments) -> !x {
   return %y : !x
 }
 
-// Elsewhere a view is read like any other variable.
+// Other entries read a view like any other variable.
 // CHECK-LABEL: func.func @elsewhere(
 // CHECK-NEXT:    heddle.read @a.key.weight
 func.func @elsewhere(%x: !x) -> !x {
@@ -71,7 +71,7 @@ func.func @elsewhere(%x: !x) -> !x {
 
 // -----
 
-// Attention to something else: its keys and values have one input, the queries another.
+// Cross-attention: keys and values have one input, queries another.
 // CHECK-DAG: heddle.variable @a.query.weight weight : tensor<8x8xf32>{{$}}
 // CHECK-DAG: heddle.variable @"a.key+value.weight" weight : tensor<16x8xf32>
 !x = tensor<?x8xf32, #heddle.dims<"n">>
@@ -112,8 +112,8 @@ func.func @cross(%x: !x, %memory: !m, %s: !segments, %l: !segments) -> !x {
 
 // -----
 
-// Not fused: a product that somebody else uses, a weight of another attention, one weight twice; and the other
-// projections of an attention that then are fewer than two.
+// Not fused: a projection with another reader, a weight of another attention, and a weight used twice. Then fewer than
+// two projections of the attention are left.
 !x = tensor<?x8xf32, #heddle.dims<"n">>
 !m = tensor<?x8xf32, #heddle.dims<"m">>
 !segments = tensor<?xi32, #heddle.dims<"sequences">>
@@ -186,7 +186,7 @@ func.func @shared(%x: !x, %memory: !m, %s: !segments, %l: !segments) -> !x {
 
 // -----
 
-// A weight that the loss depends on in another way too must be one variable for the optimizer.
+// A weight on which the loss also depends in another way must stay one variable for the optimizer.
 !x = tensor<?x8xf32, #heddle.dims<"n">>
 !m = tensor<?x8xf32, #heddle.dims<"m">>
 !segments = tensor<?xi32, #heddle.dims<"sequences">>
@@ -226,7 +226,7 @@ func.func @trained(%x: !x, %memory: !m, %s: !segments, %l: !segments) -> tensor<
 
 // -----
 
-// Attentions that share operands: the second has two of the first's projections, the third all of them.
+// Attentions that share operands: the second one reads two of the first one's projections, the third one all of them.
 !x = tensor<?x8xf32, #heddle.dims<"n">>
 !segments = tensor<?xi32, #heddle.dims<"sequences">>
 heddle.variable @a.query.weight weight : tensor<8x8xf32>

@@ -5,8 +5,8 @@
 // REMARK: [Passed] fused | Category:fuse-updates | Function=step | Into=adam, What="3 updates of vectors"
 // REMARK: Function=same | Reason="a weight is updated twice, or a gradient is a part of another tensor or kept elsewhere", What="2 updates of vectors"
 
-// Vectors are stored and updated together; those that can be read four elements at a time come first. The gradients are
-// made where they stand in the whole. A matrix is not touched.
+// Vectors are stored and updated together. Vectors that can be read four elements at a time come first. The gradients
+// are computed at their places in the whole. A matrix is not changed.
 // CHECK-DAG: heddle.variable @vectors weight : tensor<15xf32>
 // CHECK-DAG: heddle.variable @a weight : tensor<3xf32> in @vectors from 12
 // CHECK-DAG: heddle.variable @b weight : tensor<4xf32> in @vectors from 0
@@ -84,7 +84,7 @@ func.func @step(%x: tensor<3xf32>, %y: tensor<4xf32>, %z: tensor<8xf32>, %t: ten
 
 // -----
 
-// Gradients that were summed up before are stored together as well; the entry that only sums them reads its part.
+// Gradients that were accumulated before are stored together too. The entry that only accumulates them reads its part.
 // CHECK-DAG: heddle.variable @grad.a gradient of @a as gradient : tensor<4xf32> in @grad.vectors from 0
 // CHECK-DAG: heddle.variable @grad.b gradient of @b as gradient : tensor<8xf32> in @grad.vectors from 4
 heddle.variable @a weight : tensor<4xf32>
@@ -132,7 +132,7 @@ func.func @accumulate(%x: tensor<4xf32>) {
 
 // -----
 
-// One gradient for two weights cannot stand in two places; and a single vector needs no packing.
+// One gradient for two weights cannot be at two places, and a single vector needs no packing.
 heddle.variable @a weight : tensor<4xf32>
 heddle.variable @adam.m.a optimizer_state of @a as first_moment : tensor<4xf32>
 heddle.variable @adam.v.a optimizer_state of @a as second_moment : tensor<4xf32>
@@ -211,7 +211,7 @@ func.func @averaged(%x: tensor<4xf32>, %y: tensor<8xf32>, %r: tensor<1xf32>) {
 
 // -----
 
-// A model may have a variable of the storage's name. That one keeps it, and the parts lie in the storage.
+// If a variable of the model has the storage's name, it keeps the name, and the parts lie in the storage.
 // CHECK: heddle.variable @vectors frozen : tensor<12xf32>{{$}}
 // CHECK: heddle.variable @[[ALL:[a-z_0-9]+]] weight : tensor<12xf32>{{$}}
 // CHECK: heddle.variable @a weight : tensor<4xf32> in @[[ALL]] from 0
@@ -248,7 +248,7 @@ func.func @named(%x: tensor<4xf32>, %y: tensor<8xf32>, %r: tensor<1xf32>) {
 
 // -----
 
-// Moments of bf16 are rounded, each vector's by itself.
+// bf16 moments are rounded, each vector's by itself.
 heddle.variable @a weight : tensor<4xf32>
 heddle.variable @adam.m.a optimizer_state of @a as first_moment : tensor<4xbf16>
 heddle.variable @adam.v.a optimizer_state of @a as second_moment : tensor<4xbf16>

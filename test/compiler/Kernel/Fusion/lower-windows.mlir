@@ -8,7 +8,7 @@
 !p = tensor<?xi32, #heddle.dims<"n">>
 heddle.size @n max 64
 
-// A product is a sum of products of rows that stand elsewhere, in one kernel, and the windows are gone.
+// A matmul of windows becomes a sum of matmuls of shifted rows in one kernel, and the windows are gone.
 // CHECK-LABEL: func.func @product
 // CHECK-SAME: (%[[X:.*]]: tensor<?x8xf32, {{.*}}>, %[[P:.*]]: tensor<?xi32, {{.*}}>, %[[W:.*]]: tensor<24x4xf32>)
 // CHECK-NEXT: %[[BEFORE:.*]] = heddle.unfold %[[X]] at %[[P]] from -1 to -1
@@ -34,7 +34,7 @@ func.func @product(%x: !x, %p: !p, %w: tensor<24x4xf32>) -> !g {
   return %y : !g
 }
 
-// So is the gradient of the rows: what is added up goes the other way.
+// The gradient of the rows also becomes such a sum, with rows shifted the other way.
 // CHECK-LABEL: func.func @rows
 // CHECK-SAME: (%[[G:.*]]: tensor<?x4xf32, {{.*}}>, %[[P:.*]]: tensor<?xi32
 // CHECK: heddle.unfold %[[G]] at %[[P]] from 1 to 1
@@ -54,7 +54,7 @@ func.func @rows(%g: !g, %p: !p, %w: tensor<24x4xf32>) -> !x {
   return %y : !x
 }
 
-// And that of the matrix is made part by part where it stands.
+// The gradient of the matrix is computed part by part, each at its place.
 // CHECK-LABEL: func.func @weights
 // CHECK: %[[A:.*]] = heddle.matmul {{.*}} {transpose_lhs} : {{.*}} -> tensor<8x4xf32>
 // CHECK: %[[B:.*]] = heddle.matmul %arg0, {{.*}} {transpose_lhs}
@@ -81,7 +81,7 @@ func.func @cores(%x: !x, %p: !p, %w: tensor<24x4xf32>) -> !g {
   return %y : !g
 }
 
-// What else reads windows finds them in memory.
+// Other readers of the windows find them in memory.
 // CHECK-LABEL: func.func @read
 // CHECK: %[[U:.*]] = heddle.join
 // CHECK: math.tanh %[[U]]

@@ -18,8 +18,8 @@ heddle.variable @square weight : tensor<32x32xf32>
 !heads = tensor<?x4x8xf32, #heddle.dims<"n">>
 !row = tensor<?xf32, #heddle.dims<"n">>
 
-// The most memory is held at the wide product. %x is held across it for the gradient of its norm, so that the norm can
-// be made again where it is used next, and the product of the norm is one product away.
+// Most memory is held at the wide matmul. %x is held across it for the gradient of its norm. So the norm can be
+// recomputed at its next use, and with it the only matmul that depends on the norm.
 // CHECK-LABEL: func.func @held
 // CHECK: %[[N:.*]], %{{.*}}, %[[RSTD:.*]] = heddle.layer_norm %[[X:[^ ]*]],
 // CHECK: %[[Y:.*]] = heddle.matmul %[[N]], %[[W:[^ ]*]] : {{.*}}tensor<32x32xf32>
@@ -43,7 +43,7 @@ func.func @held(%x: !x, %gamma: tensor<32xf32>, %beta: tensor<32xf32>) -> (!row,
   return %sum, %g, %d : !row, tensor<32x32xf32>, !x
 }
 
-// The same in another shape: it is the norm that is not held, and its other shape is no use of its own.
+// The same with another shape of the norm's result: that the norm is not held does not depend on its shape.
 // CHECK-LABEL: func.func @reshaped
 // CHECK: %[[N:.*]], %{{.*}}, %{{.*}} = heddle.layer_norm
 // CHECK-NEXT: %[[H:.*]] = heddle.reshape %[[N]]
@@ -66,7 +66,7 @@ func.func @reshaped(%x: !x, %gamma: tensor<32xf32>, %beta: tensor<32xf32>) -> (!
   return %sum, %a, %d : !row, !heads, !x
 }
 
-// What it would take to make %n again is not held: two products would have to be computed twice.
+// The operands from which %n could be recomputed are not held: two matmuls would have to be computed twice.
 // CHECK-LABEL: func.func @gone
 // CHECK-NOT: heddle.recomputed
 // CHECK: return
@@ -82,7 +82,7 @@ func.func @gone(%x: !x) -> (!row, !x) {
   return %sum, %e : !row, !x
 }
 
-// Dropout draws the same mask again. The product before it is held no longer than before: cheap keeps the result.
+// Dropout draws the same mask again. The matmul before it is held no longer than before, so `cheap` keeps the result.
 // CHECK-LABEL: func.func @dropout
 // CHECK: heddle.dropout
 // CHEAP-NOT: heddle.dropout
@@ -100,8 +100,9 @@ func.func @dropout(%x: !x, %seed: tensor<2xi32>, %step: tensor<1xi32>) -> (!row,
   return %sum, %e : !row, !x
 }
 
-// A chain starts from what is held: %h for its own gradient. Both tanh and what is made of it are made again, tanh but once,
-// although %h is used a little earlier than tanh is. The sum over columns is as cheap as its operand has elements.
+// A chain starts from a held value: %h, which its own gradient needs. The tanh and the op after it are both recomputed,
+// the tanh only once, although %h is used a little earlier than the tanh. The sum over columns is as cheap as its
+// operand has elements.
 // CHECK-LABEL: func.func @chain
 // CHECK: heddle.sum columns %{{.*}} : tensor<?x512xf32
 // CHEAP: %[[E:.*]] = math.exp %[[H:.*]] : tensor<?x32xf32
@@ -124,7 +125,7 @@ func.func @chain(%x: !x) -> (!row, !x, !x) {
   return %sum, %a, %b : !row, !x, !x
 }
 
-// Two operands of an op may be values in another shape.
+// Two operands of an op may be values with another shape.
 // CHECK-LABEL: func.func @two_reshapes
 // CHECK-COUNT-2: heddle.reshape
 // CHECK-NOT: heddle.reshape
@@ -138,7 +139,7 @@ func.func @two_reshapes(%a: !x, %b: !x) -> !heads {
   return %both : !heads
 }
 
-// Rows are scattered over the variable's old ones, so only once; what reads the new ones can read them again.
+// Rows are scattered over the variable's old ones, so only once. Ops that read the new rows may be recomputed.
 // CHECK-LABEL: func.func @scattered
 // CHECK: %[[NEW:.*]] = heddle.scatter_rows
 // CHECK: %[[ROWS:.*]] = heddle.embedding %{{.*}}, %[[NEW]]
@@ -161,7 +162,7 @@ func.func @scattered(%x: !x, %at: tensor<?xi32, #heddle.dims<"n">>) -> (!row, !x
   return %sum, %b : !row, !x
 }
 
-// The rows of before are gone by then.
+// At that place the old rows are overwritten.
 // CHECK-LABEL: func.func @overwritten
 // CHECK-NOT: heddle.recomputed
 // CHECK: return

@@ -1,7 +1,7 @@
 // RUN: heddle-opt %s --heddle-fuse-kernels --split-input-file | FileCheck %s
 // RUN: heddle-opt %s --heddle-fuse-kernels=fuse=false --split-input-file | FileCheck %s --check-prefix=OFF
 
-// A residual connection computes the norm's result again, so that only the rounded one is in memory. Without fusion
+// A residual connection computes the norm's result again, so only the rounded result is in memory. Without fusion
 // nothing is repeated.
 // OFF-NOT: layer_norm_apply
 
@@ -32,7 +32,7 @@ func.func @residual(%x: !x, %gamma: !row, %beta: !row, %w: !weight, %bias: !row)
   return %z : !x
 }
 
-// The entry returns the norm's result, or a matmul reads it: it is in memory, and nothing is repeated.
+// If the entry returns the norm's result, or a matmul reads it, the result is in memory, and nothing is repeated.
 // CHECK-LABEL: func.func @returned(
 // CHECK-NOT: layer_norm_apply
 func.func @returned(%x: !x, %row: !row, %w: !weight) -> (!x, !x) {
@@ -52,7 +52,7 @@ func.func @multiplied(%x: !x, %row: !row, %w: tensor<64x64xf32>) -> !x {
   return %z : !x
 }
 
-// The sum adds no matmul that comes after the norm: the norm's own kernel computes it.
+// The sum does not add a matmul that comes after the norm, so the norm's own kernel computes it.
 // CHECK-LABEL: func.func @own_epilogue(
 // CHECK: heddle.kernel "layer_norm_addf_truncf"
 // CHECK-NOT: layer_norm_apply

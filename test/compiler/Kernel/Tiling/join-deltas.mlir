@@ -50,7 +50,8 @@ func.func @delta(%x: !half, %w: !w, %forward: !half) -> (!half, !heads) {
   return %gradient, %delta : !half, !heads
 }
 
-// Heads that are wider than a tile, a result of attention that comes after the matmul, and a gradient that is given.
+// Not joined: heads wider than a tile, a result of attention that is computed after the matmul, and a gradient that is
+// an argument.
 // CHECK-LABEL: func.func @apart(
 // CHECK: heddle.kernel "attention_delta"
 // CHECK: heddle.kernel "attention_delta_addf"
@@ -68,7 +69,7 @@ func.func @apart(%x: !half, %w: !w, %forward: !x, %given: !x) -> (!wide, !heads,
   return %1, %6, %7 : !wide, !heads, !heads
 }
 
-// ptxas would serialise the matmul in f16.
+// Not joined in f16: ptxas would serialise the matmul.
 // CHECK-LABEL: func.func @f16(
 // CHECK: heddle.kernel "attention_delta"
 func.func @f16(%x: tensor<?x1024xf16, #tokens>, %w: tensor<1024x1024xf16>, %forward: !x) -> !heads {

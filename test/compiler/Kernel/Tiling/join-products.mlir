@@ -21,7 +21,7 @@ heddle.variable @cache cache : tensor<4x1024xf32>
 heddle.size @tokens max 16384
 heddle.size @other max 16384
 
-// Four gradients of 32 tiles each have work for 128 of 132 processors. The first has no epilogue.
+// Four gradients of 32 tiles each give work to 128 of 132 processors. The first one has no epilogue.
 // CHECK-LABEL: func.func @gradients(
 // CHECK-NOT: partial_matmul
 // CHECK: %[[M:.*]]:4 = heddle.kernel "matmuls"(%arg0, %arg1, %arg2, %arg3, %{{.*}} :
@@ -37,7 +37,7 @@ heddle.size @other max 16384
 // CHECK: %[[D:.*]] = heddle.kernel "mulf"(%arg4, %[[M]]#3 :
 // CHECK: return %[[M]]#0, %[[B]], %[[C]], %[[D]]
 
-// A workgroup's number says which matmul, and which tile of it.
+// A workgroup's number determines its matmul, and its tile of that matmul.
 // TILE: tile.launch @matmuls_1024x1024({{.*}}) grid [#tile.grid<"", 1, 128>,
 // TILE: tile.launch @matmuls_addf_truncf_Tx1024({{.*}}) grid [#tile.grid<"", 1, 132>,
 // TILE-LABEL: tile.func @matmuls_1024x1024(
@@ -63,8 +63,8 @@ func.func @gradients(%x: !x, %a: !x, %b: !x, %c: !x, %before: !w, %h: !x) -> (!w
   return %0, %2, %4, %6 : !w, !w, !w, !w
 }
 
-// Three are too few, tokens of another side are another depth, and a fourth that is not there before the first is
-// needed does not count. Their K dimension is split.
+// Not joined: three gradients are too few, tokens of the other side have another K extent, and the fourth one is
+// computed only after the first one is needed. Their K dimension is split instead.
 // CHECK-LABEL: func.func @too_few(
 // CHECK-NOT: "matmuls"
 // CHECK-COUNT-6: heddle.kernel "partial_matmul"
@@ -97,7 +97,7 @@ func.func @large(%a: !x, %b: !x, %c: !x, %d: !x, %h: !wide) -> (!large, !large, 
   return %0, %1, %2, %3 : !large, !large, !large, !large
 }
 
-// Matmuls of the same rows with the same epilogue share a launch as they are.
+// Matmuls with the same rows and the same epilogue share a launch, whatever their size.
 // CHECK-LABEL: func.func @projections(
 // CHECK: %[[P:.*]]:3 = heddle.kernel "matmuls_addf_truncf"(%arg0, %arg1, %arg4, %arg2, %arg5, %arg3, %arg6 :
 // CHECK: heddle.matmul %[[X:.*]], %{{.*}} :
@@ -137,7 +137,7 @@ func.func @projections(%x: !x, %a: !half, %b: !half, %c: !half, %d: !row, %e: !r
   return %3, %7, %11, %13 : !x, !x, !x, !x
 }
 
-// The second is needed before the third, which stays alone.
+// The second result is needed before the third matmul, which stays alone.
 // CHECK-LABEL: func.func @needed(
 // CHECK: %[[P:.*]]:2 = heddle.kernel "matmuls_truncf"(%arg0, %arg1, %arg2 :
 // CHECK: heddle.kernel "addf"(%[[P]]#1,
@@ -157,7 +157,8 @@ func.func @needed(%x: !x, %a: !half, %b: !half) -> (!x, !x) {
   return %1, %6 : !x, !x
 }
 
-// The second needs the first, and a step of decoding has kernels for few rows, which a joined matmul has not.
+// Not joined: the second matmul needs the first one's result, and a decoding step has kernels for few rows, which a
+// joined matmul lacks.
 // CHECK-LABEL: func.func @chained(
 // CHECK-NOT: "matmuls"
 func.func @chained(%x: !x, %a: !half) -> !x {

@@ -5,7 +5,7 @@
 
 // UNKNOWN: there is no target 'cuda:sm_08'; did you mean 'cuda:sm_80'?
 
-// Software Vulkan keeps whole rows in no subgroup's registers.
+// On software Vulkan no subgroup holds a whole row in its registers.
 // SOFTWARE-NOT: partial_sums
 
 #tokens = #heddle.dims<"tokens">
@@ -18,7 +18,8 @@
 heddle.size @tokens max 16384
 heddle.size @few max 8
 
-// The gradients of the gain and the bias, and the sum of what the epilogue rounds, which is a kernel of its own.
+// The gradients of gain and bias, and the sum of the values that the epilogue rounds, which is a kernel of its own
+// otherwise.
 // CHECK-LABEL: func.func @norm(
 // CHECK: %[[N:.*]]:5 = heddle.kernel "layer_norm_grad_truncf_sums"(%arg0, %arg1, %arg2, %arg3, %arg4 :
 // CHECK-SAME: -> tensor<?x512xf32, {{.*}}>, tensor<?x512xbf16, {{.*}}>, tensor<256x512xf32>, tensor<256x512xf32>, tensor<256x512xf32>
@@ -53,7 +54,7 @@ func.func @norm(%g: !x, %x: !x, %gamma: !row, %mean: !column, %rstd: !column, %w
   return %dx, %dgamma, %dbeta, %dbias, %before : !x, !row, !row, !row, !x
 }
 
-// A workgroup takes every 256th block of four rows, one row for each subgroup, and the subgroups add up their sums.
+// A workgroup takes every 256th block of four rows, with one row for each subgroup. The subgroups add their sums.
 // TILE: tile.launch @layer_norm_grad_truncf_sums_Tx512({{.*}}) grid [#tile.grid<"", 1, 256>,
 // TILE-LABEL: tile.func @layer_norm_grad_truncf_sums_Tx512(
 // TILE: %[[GROUP:.*]] = gpu.block_id  x
@@ -66,7 +67,7 @@ func.func @norm(%g: !x, %x: !x, %gamma: !row, %mean: !column, %rstd: !column, %w
 // TILE: tile.load %[[SHARED]][%c3
 // TILE: tile.store %{{.*}}[%[[GROUP]],
 
-// Rows that are too wide for a subgroup's registers, and batches too small to be worth it.
+// Not joined: rows too wide for a subgroup's registers, and batches too small to be worth it.
 // CHECK-LABEL: func.func @left_alone(
 // CHECK: heddle.kernel "layer_norm_grad"
 // CHECK: heddle.kernel "partial_sum"
@@ -82,7 +83,7 @@ func.func @left_alone(%g: !wide, %x: !wide, %gamma: tensor<2048xf32>, %mean: !co
   return %dx, %dbeta, %dy, %dz : !wide, tensor<2048xf32>, !few, !row
 }
 
-// A sum of something else that comes later than the norm's kernel, and a sum that the norm's kernel needs.
+// Not joined: a sum of a value computed after the norm's kernel, and a sum that the norm's kernel needs.
 // CHECK-LABEL: func.func @later(
 // CHECK: heddle.kernel "partial_sum
 // CHECK: heddle.kernel "layer_norm_grad"

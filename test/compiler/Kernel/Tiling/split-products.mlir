@@ -2,7 +2,7 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-split-kernels{target=vulkan:software})' | FileCheck %s --check-prefix=SOFTWARE
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-split-kernels{target=cuda:sm_90a},heddle-tile{target=cuda:sm_90a})' | FileCheck %s --check-prefix=TILE
 
-// No tensor cores: lanes multiply as they do otherwise.
+// Without tensor cores lanes multiply as otherwise.
 // SOFTWARE-NOT: partial_products
 
 !x = tensor<?x1024xbf16, #heddle.dims<"tokens">>
@@ -12,7 +12,7 @@
 heddle.size @tokens max 16384
 heddle.size @few max 64
 
-// A gradient of weights has few tiles for 132 processors; its epilogue goes with the sum of the parts.
+// A gradient of weights has few tiles for 132 processors, so it is split. Its epilogue moves to the sum of the parts.
 // CHECK-LABEL: func.func @gradient
 // CHECK: %[[P:.*]] = heddle.kernel "partial_matmul"(%arg0, %arg1 : {{.*}}) -> tensor<1024x4x1024xf32>
 // CHECK: %[[PART:.*]] = heddle.partial_products %{{.*}}, %{{.*}} {transpose_lhs}
@@ -22,7 +22,7 @@ heddle.size @few max 64
 // CHECK: arith.addf %[[SUM]], %{{.*}}
 // CHECK: return %[[Z]]
 
-// Workgroups of a part begin where it does, and end before the next.
+// The workgroups of a part visit only the part's range of the K dimension.
 // TILE-LABEL: tile.func @partial_matmul
 // TILE: %[[PART:.*]] = gpu.block_id z
 // TILE: %[[LENGTH:.*]] = arith.muli %{{.*}}, %c64
@@ -36,7 +36,7 @@ func.func @gradient(%x: !x, %g: !x, %before: tensor<1024x1024xf32>) -> tensor<10
   return %z : tensor<1024x1024xf32>
 }
 
-// Of a result whose rows are known at run time only, each row has its parts.
+// If the number of rows is known only at run time, each row has its parts.
 // CHECK-LABEL: func.func @rows
 // CHECK: heddle.partial_products {{.*}} -> tensor<?x8x1024xf32, #heddle.dims<"few">>
 // CHECK: heddle.sum_parts {{.*}} -> tensor<?x1024xf32, #heddle.dims<"few">>
@@ -45,7 +45,7 @@ func.func @rows(%x: !long, %w: tensor<16384x1024xbf16>) -> tensor<?x1024xf32, #h
   return %y : tensor<?x1024xf32, #heddle.dims<"few">>
 }
 
-// Of two products that are added up the deeper one is cut, and the other is one with the sum.
+// If two matmuls are added, the deeper one is split. The other one moves to the kernel of the sum.
 // CHECK-LABEL: func.func @adapted
 // CHECK: heddle.kernel "partial_matmul"
 // CHECK: heddle.kernel "sum_parts_matmul_addf"
@@ -60,7 +60,7 @@ func.func @adapted(%x: !long, %w: tensor<16384x1024xbf16>, %low: tensor<?x8xbf16
   return %y : tensor<?x1024xf32, #heddle.dims<"few">>
 }
 
-// As many tiles as processors, a short contracted dimension, operands that lanes multiply: one product.
+// Not split: as many tiles as processors, a short K dimension, and operands that lanes multiply.
 // CHECK-LABEL: func.func @left_alone
 // CHECK-NOT: partial_products
 func.func @left_alone(%x: !wide, %g: !wide, %a: !few, %b: !few, %c: tensor<?x512xf32, #heddle.dims<"tokens">>)

@@ -1,4 +1,4 @@
-// Kernels whose sums stay whole: the sum has two uses, or nobody says how many rows there are.
+// Sums that are not split: the sum has two uses, or the number of rows is unknown.
 // RUN: heddle-opt %s --heddle-split-kernels=target=cuda:sm_80 | FileCheck %s
 
 !x = tensor<?x8xf32, #heddle.dims<"n">>

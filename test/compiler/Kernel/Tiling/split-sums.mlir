@@ -5,7 +5,7 @@
 
 // UNKNOWN: there is no target 'cuda:sm_08'; did you mean 'cuda:sm_80'?
 
-// A device of two processors is busy with a sum's columns as it is.
+// The columns of a sum are enough work for a device of two processors.
 // SOFTWARE-NOT: partial_sums
 
 !x = tensor<?x512xf32, #heddle.dims<"tokens">>
@@ -14,7 +14,7 @@
 heddle.size @tokens max 16384
 heddle.size @few max 60
 
-// What the sum is of is computed by the first kernel; as many groups as there are rows in each.
+// The first kernel computes the sum's operand. There are as many groups as each group has rows.
 // CHECK-LABEL: func.func @rows
 // CHECK-SAME: %[[X:.*]]: tensor<?x512xf32
 // CHECK: %[[P:.*]] = heddle.kernel "partial_sum_mulf"(%[[X]] : {{.*}}) -> tensor<128x512xf32>
@@ -31,7 +31,7 @@ func.func @rows(%x: !x) -> tensor<512xf32> {
   return %s : tensor<512xf32>
 }
 
-// Sums that share a kernel share both.
+// Sums that share a kernel share both kernels.
 // CHECK-LABEL: func.func @two
 // CHECK: %[[P:.*]]:2 = heddle.kernel "partial_sum{{.*}}"({{.*}}) -> tensor<128x512xf32>, tensor<128x512xf32>
 // CHECK: %[[S:.*]]:2 = heddle.kernel "sum"(%[[P]]#0, %[[P]]#1 : {{.*}}) -> tensor<512xf32>, tensor<512xf32>
@@ -51,7 +51,7 @@ func.func @column(%x: !column) -> tensor<1xf32> {
   return %s : tensor<1xf32>
 }
 
-// Few rows, sums along the rows, and sums that a product computes on its way stay as they are.
+// Not split: few rows, sums along the rows, and sums that a matmul's kernel computes on the way.
 // CHECK-LABEL: func.func @left_alone
 // CHECK-NOT: partial_sums
 func.func @left_alone(%x: !few, %y: !x, %z: tensor<?x8xf32, #heddle.dims<"tokens">>) -> (tensor<512xf32>, !column, tensor<8x512xf32>, tensor<512xf32>) {

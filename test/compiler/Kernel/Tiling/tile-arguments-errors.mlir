@@ -1,4 +1,4 @@
-// Addresses are passed in push constants, of which there are 128 bytes. heddle-fuse-kernels makes no such kernel.
+// Addresses are passed in 128 bytes of push constants. heddle-fuse-kernels makes no kernel with this many.
 // RUN: heddle-opt %s --heddle-tile --verify-diagnostics
 
 !x = tensor<8x32xf32>

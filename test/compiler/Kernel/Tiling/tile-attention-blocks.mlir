@@ -1,5 +1,5 @@
-// Attention in blocks, for GPUs without tensor cores: keys and values of a step come to shared memory, and so do the
-// probabilities, between barriers. Products are loops over parts of the head's width, or of the step.
+// Attention in blocks, for GPUs without tensor cores: a step's keys and values, and the probabilities, come to shared
+// memory between barriers. Matmuls are loops over parts of the head's width, or over parts of the step.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:portable})' | FileCheck %s
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:portable},tile.func(heddle-stage-operands{target=vulkan:portable},heddle-assign-layouts{target=vulkan:portable},heddle-lower-to-lanes))' | FileCheck %s --check-prefix=LANES
 
@@ -33,7 +33,7 @@ heddle.size @length max 256 longest "lengths"
 // CHECK: %[[V:.*]] = tile.load %[[VALUE]]{{.*}} -> tensor<8x64xf32>
 // CHECK: tile.dot %[[W]], %[[V]], %{{.*}} : {{.*}} -> tensor<32x64xf32>
 
-// A row's maximum is that of the eight lanes that have a part of it.
+// A row's maximum is computed across the eight lanes that share the row.
 // LANES-LABEL: tile.func @attention_Tx128(
 // LANES: gpu.shuffle xor %{{.*}}, %c1_i32, %c8_i32
 // LANES: gpu.shuffle xor %{{.*}}, %c2_i32, %c8_i32
@@ -44,7 +44,7 @@ func.func @attention(%q: !x, %k: !x, %v: !x, %starts: !segments, %lengths: !segm
   return %y, %lse : !x, !heads
 }
 
-// Where keys are values the products of queries and of gradients by them have a barrier between them.
+// If keys and values are the same tensor, a barrier separates the matmul of the queries from that of the gradients.
 // CHECK-LABEL: tile.func @attention_grad_query_Tx128(
 // CHECK: tile.wait 0
 // CHECK-NEXT: tile.store %{{[0-9]+}}, %[[ROWS:[0-9]+]][

@@ -1,5 +1,5 @@
-// Attention whose keys are for groups of three heads: a query has a row for each of them, so that keys that are read serve
-// them all. Rows follow each other query by query, whatever their number is a multiple of.
+// Grouped-query attention with three query heads for each key head: a query has a row for each of the three, so each
+// loaded key serves all of them. A tile may end between the rows of a query.
 // RUN: heddle-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile)' | FileCheck %s
 // RUN: heddle-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:portable})' | FileCheck %s --check-prefix=BLOCKS
 // RUN: heddle-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:amd})' | FileCheck %s --check-prefix=WIDE
@@ -26,7 +26,7 @@ heddle.size @length max 4096 longest "lengths"
 // CHECK: %[[COLUMN:.*]] = arith.muli %[[HEAD]], %c16
 // CHECK: %[[END:.*]] = arith.addi %[[START]], %[[LENGTH]]
 // CHECK: tile.load %{{.*}}[%[[ROW]], %[[COLUMN]]] rows(%[[END]]) {any_padding, apart = 16 : i64, members = 3 : i64} : memref<?x96xf32> -> tensor<32x16xf32>
-// The mask is about queries, of which 32 rows are at most 12.
+// The mask depends on queries. 32 rows belong to at most 12 queries.
 // CHECK: %[[QUERY:.*]] = arith.divui %[[FIRST]], %c3
 // CHECK: arith.addi %[[QUERY]], %c12
 // CHECK: %[[ROWS:.*]] = tile.index %[[FIRST]] dim 0 : tensor<32x1xi32>
@@ -36,7 +36,7 @@ heddle.size @length max 4096 longest "lengths"
 // CHECK: tile.store %{{.*}}[%[[ROW]], %[[COLUMN]]] rows(%[[END]]) {apart = 16 : i64, members = 3 : i64} : tensor<32x16xf32>
 // CHECK: tile.store %{{.*}}[%[[ROW]], %[[HEAD]]] rows(%[[END]]) {apart = 1 : i64, members = 3 : i64} : tensor<32x1xf32>
 
-// A GPU whose workgroups may be larger has twice the lanes in one, and so twice the rows for keys that are in shared memory.
+// A GPU with larger workgroups has twice as many lanes in one, and so twice as many rows for the keys in shared memory.
 // BLOCKS-LABEL: tile.func @attention_Tx96(
 // BLOCKS-SAME: workgroup = 128
 // BLOCKS: tile.load %{{.*}} {any_padding, apart = 16 : i64, members = 3 : i64} : memref<?x96xf32>
@@ -70,7 +70,7 @@ heddle.size @tokens max 16384
 heddle.size @sequences max 64
 heddle.size @length max 4096 longest "lengths"
 
-// The gradient of queries too. Scores know their head, and random numbers its stream.
+// The same for the gradient of queries. Scores depend on their head, and random numbers on its stream.
 // CHECK-LABEL: tile.func @attention_grad_query_Tx96(
 // CHECK: tile.load %{{.*}} {any_padding, apart = 16 : i64, members = 3 : i64} : memref<?x96xf32>
 // CHECK: tile.load %{{.*}} {any_padding, apart = 16 : i64, members = 3 : i64} : memref<?x96xf32>
@@ -98,7 +98,7 @@ heddle.size @tokens max 16384
 heddle.size @sequences max 64
 heddle.size @length max 4096 longest "lengths"
 
-// What is added to the result is read at the result's places, which a row that repeats is not: heads stay apart.
+// The bias is read at the result's places, but rows of a group are at other places. So a workgroup has one head.
 // TENSOR-LABEL: tile.func @attention_addf_Tx96(
 // TENSOR-NOT: members
 func.func @biased(%q: !q, %k: !k, %bias: tensor<96xf32>, %s: !segments, %l: !segments) -> !q {

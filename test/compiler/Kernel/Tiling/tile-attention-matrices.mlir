@@ -1,5 +1,5 @@
-// Attention on cooperative matrices: layouts convert each product's sums for lanes, and what lanes make of them goes through
-// shared memory as f16.
+// Attention on cooperative matrices: the sums of each matmul are converted to a layout that lanes know. The
+// probabilities that lanes compute go through shared memory as f16.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:nvidia})' | FileCheck %s
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:nvidia},tile.func(heddle-stage-operands{target=vulkan:nvidia},heddle-assign-layouts{target=vulkan:nvidia},heddle-lower-conversions))' | FileCheck %s --check-prefix=MEMORY
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:nvidia},tile.func(heddle-stage-operands{target=vulkan:nvidia},heddle-assign-layouts{target=vulkan:nvidia},heddle-lower-conversions,heddle-lower-to-lanes))' | FileCheck %s --check-prefix=LANES
@@ -29,7 +29,7 @@ heddle.size @length max 256 longest "lengths"
 // CHECK: tile.wait 0
 // CHECK: tile.store %{{.*}}, %[[KEYS]]
 // CHECK: tile.wait 0
-// Of the contracted dimension a matrix at a time.
+// One matrix at a time along the K dimension.
 // CHECK: %[[PART:.*]] = tile.columns %[[Q]] from 0
 // CHECK: %[[K:.*]] = tile.load %[[KEYS]]{{.*}} -> tensor<32x16xf16>
 // CHECK: tile.dot %[[PART]], %[[K]], %{{.*}} {transpose_rhs} : {{.*}} -> tensor<64x32xf32>
@@ -40,7 +40,7 @@ heddle.size @length max 256 longest "lengths"
 // CHECK: tile.store %{{.*}}, %[[VALUES]]
 // CHECK: %[[ROUNDED:.*]] = arith.truncf {{.*}} to tensor<64x32xf16>
 // CHECK: tile.store %[[ROUNDED]], %[[P]]
-// A row's sums are multiplied by a number that lanes know: it is written once for each column of a matrix.
+// A row's sums are multiplied by a number that lanes hold. It is written once for each column of a matrix.
 // CHECK: %[[REPEATED:.*]] = tile.broadcast {{.*}} -> tensor<64x16xf32>
 // CHECK: tile.store %[[REPEATED]], %[[FACTORS]]
 // CHECK: tile.wait 0
@@ -52,8 +52,8 @@ heddle.size @length max 256 longest "lengths"
 // CHECK: tile.dot %[[W]], %[[V]], %[[RESCALED]] {transpose_rhs}
 // CHECK: tile.columns {{.*}} from 32
 
-// Scores have memory of their own, which the last readers have left when the next step's are written. Results leave through
-// the same, as many columns at a time as it has.
+// Scores have shared memory of their own: their last readers are done when the next step writes. Results use the same
+// memory, as many columns at a time as fit.
 // MEMORY-LABEL: tile.func @attention_Tx128(
 // MEMORY: %[[SCORES:.*]] = tile.shared : memref<64x32xf32
 // MEMORY-NOT: tile.shared : memref<64x32xf32
@@ -75,7 +75,7 @@ heddle.size @length max 256 longest "lengths"
 // MEMORY-NEXT: tile.wait 0
 // MEMORY-NEXT: tile.load %[[SCORES]]
 
-// A subgroup's step: 4 places of a head by 2 times 16 keys, and 2 places of the step by 4 times 16 columns.
+// A subgroup's step: 4 parts of a head by 2 times 16 keys, and 2 parts of the step by 4 times 16 columns.
 // LANES-LABEL: tile.func @attention_Tx128(
 // LANES: scf.for
 // LANES-COUNT-8: gpu.subgroup_mma_compute
@@ -92,8 +92,8 @@ func.func @attention(%q: !x, %k: !x, %v: !x, %starts: !segments, %lengths: !segm
   return %y, %lse : !sums, !heads
 }
 
-// Two tiles of scores and two of operands leave room for half as long a step in 48 KiB, and results no registers for owned
-// operands.
+// Two tiles of scores and two of operands fit into 48 KiB only with half as long a step. The results leave no registers
+// for owned operands.
 // CHECK-LABEL: tile.func @attention_grad_key_value_Tx128(
 // CHECK: tile.store %{{.*}}, %[[KEYS:[0-9]+]][
 // CHECK: tile.store %{{.*}}, %[[VALUES:[0-9]+]][
@@ -111,7 +111,7 @@ func.func @gradients(%q: !x, %k: !x, %v: !x, %dy: !x, %lse: !heads, %delta: !hea
   return %dk, %dv : !sums, !sums
 }
 
-// Of one query a matrix would have one row that counts.
+// With one query, only one row of a matrix would count.
 // CHECK-LABEL: tile.func @attention_Tx128_2(
 // CHECK-SAME: mapping = #tile.mapping<blocks>
 func.func @one_query(%q: !x, %k: !x, %v: !x, %starts: !segments, %lengths: !segments) -> (!sums, !heads) {

@@ -1,5 +1,5 @@
-// One query a sequence, nine heads of queries on three of keys: a workgroup has the three heads of a group, and reads their keys and
-// values once.
+// One query for each sequence, with nine query heads and three key heads: a workgroup has the three heads of a group,
+// and reads their keys and values once.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:software})' | FileCheck %s
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v3})' | FileCheck %s --check-prefix=THREAD
 
@@ -30,7 +30,8 @@ func.func @step(%q: !q, %k: !k, %v: !k, %qs: !s, %ql: !s, %ks: !s, %kl: !s {hedd
 // CHECK: scf.yield %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} :
 // CHECK-COUNT-3: tile.store
 
-// On a processor the three heads are rows of one tile of scores. Each step packs its 16 keys, and reads its values in place.
+// On a processor the three heads are rows of one tile of scores. Each step packs its 16 keys and reads its values in
+// place.
 // THREAD-LABEL: tile.func @attention_Tx576(
 // THREAD: %[[KEYS:.*]] = tile.shared : memref<64x16xf32
 // THREAD: tile.load %arg0{{.*}} {any_padding, apart = 64 : i64, members = 3 : i64} : memref<?x576xf32> -> tensor<3x16xf32>

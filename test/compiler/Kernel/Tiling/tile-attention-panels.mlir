@@ -1,9 +1,10 @@
-// Attention in a thread: what 16 tiles of six rows visit is packed ahead of the loop over the tiles, keys turned, values as they are.
-// Scores are a register tile; the scaled queries, the weights and the sums are in scratch memory.
+// Attention in a thread: the rows that 16 tiles of six rows visit are packed ahead of the loop over the tiles. Keys are
+// transposed, values are not. Scores are a register tile. The scaled queries, the weights and the sums are in scratch
+// memory.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v3})' | FileCheck %s
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v4})' | FileCheck %s --check-prefix=WIDE
 // WIDE-LABEL: tile.func @attention_Tx128(
-// With vectors of 16 floats keys are packed in squares, and scores are still computed 8 columns of a head at a time.
+// With vectors of 16 floats keys are packed in squares. Scores are still computed from 8 columns of a head at a time.
 // WIDE: tile.load %arg1{{.*}}transposed} : {{.*}} -> tensor<16x32xf32>
 // WIDE: scf.for %{{.*}} = %c0 to %c64 step %c8 iter_args(
 // WIDE: tile.dot {{.*}} : tensor<14x8xf32>, tensor<8x32xf32>
@@ -19,7 +20,7 @@ heddle.size @length max 256 longest "lengths"
 
 // CHECK: tile.launch @attention_Tx128({{.*}} grid [#tile.grid<"length", 96, 1>, #tile.grid<"", 1, 2>, #tile.grid<"sequences", 1, 1>]
 // CHECK: tile.launch @attention_grad_key_value_Tx64({{.*}} grid [#tile.grid<"length", 96, 1>, #tile.grid<"", 1, 1>,
-// Vectors do not divide heads of 11 columns: these are visited without packing.
+// Vectors do not divide heads of 11 columns, so their rows are not packed.
 // CHECK: tile.launch @attention_Tx22({{.*}} grid [#tile.grid<"length", 4, 1>,
 
 // CHECK-LABEL: tile.func @attention_Tx128(
@@ -43,7 +44,7 @@ heddle.size @length max 256 longest "lengths"
 // CHECK: %[[LEFT:.*]] = tile.load %[[QUERY]]{{.*}} -> tensor<6x8xf32>
 // CHECK: %[[RIGHT:.*]] = tile.load %[[KEYS]]{{.*}} -> tensor<8x16xf32>
 // CHECK: tile.dot %[[LEFT]], %[[RIGHT]]
-// Sums are multiplied only if a score exceeds its row's reference by much, and only in such rows.
+// Sums are rescaled only if a score exceeds its row's reference by much, and only in such rows.
 // CHECK: %[[LARGEST:.*]] = arith.maximumf
 // CHECK: %[[DIFFERENCE:.*]] = arith.subf %{{.*}}, %[[LARGEST]]
 // CHECK: %[[MUCH:.*]] = arith.cmpf ult, %[[DIFFERENCE]], %cst
@@ -76,7 +77,8 @@ func.func @attention(%q: !x, %k: !x, %v: !x, %starts: !segments, %lengths: !segm
   return %y, %lse : !x, !heads
 }
 
-// Keys that two heads are for visit the queries of both: each panel has both, one behind the other.
+// Keys that two query heads share visit the queries of both heads. Each panel has the queries of both, one head after
+// the other.
 // CHECK-LABEL: tile.func @attention_grad_key_value_Tx64(
 // CHECK-DAG: tile.shared : memref<2176x16xf32
 // CHECK-DAG: tile.shared : memref<544x64xf32

@@ -1,5 +1,5 @@
-// A score region, in the three kernels of attention. What a causal mask with a window excludes is not visited, and not
-// counted, whatever the region does.
+// A score region in the three kernels of attention. Keys that a causal mask with a window excludes are neither visited
+// nor counted, whatever the region yields.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-count-costs,heddle-tile)' | FileCheck %s
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-set-precision{precision=bf16},heddle-fuse-kernels),heddle-count-costs,heddle-tile{target=cuda:sm_80})' | FileCheck %s --check-prefix=CORES
 
@@ -15,8 +15,8 @@ heddle.size @length max 256 longest "lengths"
 // CHECK: tile.launch @attention_grad_query_Tx64{{.*}}<flops[<256 pairs<"lengths", "lengths" below 64 above 0 max 133120>>]
 // CHECK: tile.launch @attention_grad_key_value_Tx64{{.*}}<flops[<384 pairs<"lengths", "lengths" below 64 above 0 max 133120>>]
 
-// The region is applied to scores in their own units, which are of log(2) only after it. From 64 before the tile's first
-// query to its last: 31 after that.
+// The region gets scores in their own unit. They are converted to units of log(2) after it. Visited are the keys from
+// 64 before the tile's first query to its last query, which is 31 after the first.
 // CHECK-LABEL: tile.func @attention_Tx64
 // CHECK: %[[HEAD:.*]] = gpu.block_id y
 // CHECK: %[[FIRST:.*]] = arith.muli %{{.*}}, %c32
@@ -40,7 +40,7 @@ heddle.size @length max 256 longest "lengths"
 // CHECK: %[[UNIT:.*]] = arith.constant dense<1.44269502> : tensor<32x8xf32>
 // CHECK: arith.mulf %[[SCORES]], %[[UNIT]]
 
-// Both regions get the scaled scores. Pairs that do not count have no gradient, whatever the slope of theirs is.
+// Both regions get the scaled scores. Pairs that do not count have no gradient, even if their slope is infinite.
 // CHECK-LABEL: tile.func @attention_grad_query_Tx64
 // CHECK: %[[SCALED:.*]] = tile.dot
 // CHECK: arith.mulf %[[SCALED]], %[[SCALED]]
@@ -51,7 +51,7 @@ heddle.size @length max 256 longest "lengths"
 // CHECK: %[[GRADIENT:.*]] = arith.select %[[COUNTS]], %[[SLOPE]], %[[ZEROS]]
 // CHECK: tile.dot %[[GRADIENT]],
 
-// The queries that see a tile of 32 keys: from its first key on to 64 past its last.
+// The queries that see a tile of 32 keys: from its first key to 64 after its last key.
 // CHECK-LABEL: tile.func @attention_grad_key_value_Tx64
 // CHECK: %[[FIRST:.*]] = arith.muli %{{.*}}, %c32
 // CHECK: %[[PAST:.*]] = arith.addi %[[FIRST]], %c96

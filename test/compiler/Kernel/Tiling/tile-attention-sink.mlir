@@ -1,4 +1,4 @@
-// A sink is one more score of each head, which a workgroup adds to its softmax behind the loop over keys.
+// A sink is one more score of each head. A workgroup adds it to its softmax after the loop over keys.
 // RUN: heddle-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile)' | FileCheck %s
 
 !x = tensor<?x64xf32, #heddle.dims<"tokens">>
@@ -39,7 +39,7 @@ heddle.size @tokens max 2048
 heddle.size @sequences max 64
 heddle.size @length max 256 longest "lengths"
 
-// If two heads share a workgroup's keys, the rows of either get its own sink.
+// If two heads share a workgroup's keys, the rows of each head get the head's own sink.
 // CHECK-LABEL: tile.func @attention_Tx64(
 // CHECK-SAME: %[[SINKS:[a-z0-9]+]]: memref<1x4xf32>
 // CHECK: scf.for

@@ -8,9 +8,9 @@ heddle.size @tokens max 4096
 heddle.size @sequences max 1
 heddle.size @length max 4096 longest "lengths"
 
-// Pairs are looked at one by one only in steps that the mask or the sequence's end cuts. The queries are loaded once; a
-// score's scale is a factor of what is subtracted from, not an instruction of its own.
-// Workgroups of the last queries, which see most keys, come first, and all heads' of those.
+// Pairs are checked one by one only in steps that the mask or the sequence's end cuts. The queries are loaded once. The
+// scale is fused with the subtraction of the maximum, so it needs no instruction of its own.
+// Workgroups of the last queries, which see the most keys, come first, for all heads.
 // CHECK-LABEL: func.func @causal(
 // CHECK: tile.launch @attention_Tx128({{.*}} grid [#tile.grid<"", 1, 2>, #tile.grid<"length", 128, 1>, #tile.grid<"sequences", 1, 1>]
 // CHECK-LABEL: tile.func @attention_Tx128(
@@ -59,7 +59,7 @@ heddle.size @tokens max 4096
 heddle.size @sequences max 1
 heddle.size @length max 4096 longest "lengths"
 
-// Of a mask that is no conjunction of linear conditions nothing but a look at each pair tells.
+// A mask that is no conjunction of linear conditions has no bounds, so every pair is checked.
 // CHECK-LABEL: tile.func @attention_Tx128(
 // CHECK: scf.for
 // CHECK-NOT: scf.if
@@ -85,8 +85,9 @@ heddle.size @tokens max 4096
 heddle.size @sequences max 1
 heddle.size @length max 4096 longest "lengths"
 
-// Heads of 128: a lane's registers are full of scores and results, so that owned rows are loaded in each step, which
-// heddle-stage-operands makes a load from shared memory. Keys and values have both their gradients there: fewer rows.
+// Heads of 128 columns: scores and results fill a lane's registers, so owned rows are loaded in each step, by
+// heddle-stage-operands from shared memory. The gradients of keys and values take twice as many registers, so there are
+// fewer rows.
 // CHECK-LABEL: tile.func @attention_Tx256(
 // CHECK: scf.for {{.*}} step %c32
 // CHECK:   tile.load %{{.*}} : memref<?x256xbf16> -> tensor<128x128xbf16>

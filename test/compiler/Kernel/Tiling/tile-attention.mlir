@@ -1,5 +1,5 @@
 // Attention, forward and backward, on vulkan:software. A workgroup owns 32 rows of one sequence and one head of 16
-// columns, 4 of them in each lane.
+// columns. Each lane has 4 rows.
 // RUN: heddle-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile)' | FileCheck %s
 // RUN: heddle-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cuda:sm_90a})' | FileCheck %s --check-prefix=GPU
 
@@ -10,8 +10,8 @@ heddle.size @tokens max 2048
 heddle.size @sequences max 64
 heddle.size @length max 256 longest "lengths"
 
-// A causal mask bounds the loop: no key past the tile's last query is visited. The maximum and the sum so far are
-// columns; the scores live in the loop only.
+// A causal mask bounds the loop: no key after the tile's last query is visited. The maximum and the sum so far are
+// columns. Scores exist only in the loop.
 // CHECK-LABEL: func.func @causal(
 // CHECK: tile.launch @attention_Tx64(%arg0, %arg1, %arg2) grid [#tile.grid<"length", 32, 1>, #tile.grid<"", 1, 4>, #tile.grid<"sequences", 1, 1>] sizes [] reuse [-1, -1] :
 // CHECK-LABEL: tile.func @attention_Tx64(
@@ -28,14 +28,14 @@ heddle.size @length max 256 longest "lengths"
 // CHECK: %[[END:.*]] = arith.addi %[[START]], %[[LENGTH]]
 // CHECK: %[[INSIDE:.*]] = arith.cmpi ult, %[[FIRST]], %[[LENGTH]]
 // CHECK: scf.if %[[INSIDE]] {
-// The scores are in units of log(2): the scale times log2(e) is with the query.
+// The scores are in units of log(2): the query is multiplied by the scale times log2(e).
 // CHECK:   %[[Q:.*]] = tile.load %[[X]][%{{.*}}, %[[COLUMN]]] rows(%[[END]]) {any_padding} : {{.*}} -> tensor<32x16xf32>
 // CHECK:   %[[SCALE:.*]] = arith.constant dense<0.360673755> : tensor<32x16xf32>
 // CHECK:   %[[SCALED:.*]] = arith.mulf %[[Q]], %[[SCALE]]
 // CHECK:   %[[PAST:.*]] = arith.addi %[[FIRST]], %c32
 // CHECK:   %[[LAST:.*]] = arith.minsi %[[LENGTH]], %[[PAST]]
 // CHECK:   %[[R:.*]]:3 = scf.for %[[KEY:.*]] = %c0{{.*}} to %[[LAST]] step %c8{{.*}} -> (tensor<32x1xf32>, tensor<32x1xf32>, tensor<32x16xf32>) {
-// Whether a key lies inside of its sequence is one question a key, not one a score.
+// Whether a key is inside its sequence is computed once for each key, not for each score.
 // CHECK:     arith.cmpi slt, {{.*}} : tensor<1x8xi32>
 // CHECK:     arith.cmpi sle, {{.*}} : tensor<32x8xi32>
 // CHECK:     %[[COUNTS:.*]] = arith.andi
@@ -71,8 +71,8 @@ heddle.size @tokens max 2048
 heddle.size @sequences max 64
 heddle.size @length max 256 longest "lengths"
 
-// A mask is computed like any elementwise op. This one leaves no key more than 31 before the tile's first query; the loop
-// starts at a whole step. Dropout's stream differs from head to head.
+// A mask is computed like any elementwise op. This one excludes keys more than 31 before the tile's first query. The
+// loop starts at a multiple of the step. Dropout has a stream for each head.
 // CHECK-LABEL: tile.func @attention_Tx64(
 // CHECK: %[[HEAD:.*]] = gpu.block_id y
 // CHECK: %[[FIRST:.*]] = arith.muli %{{.*}}, %c32
@@ -108,8 +108,9 @@ func.func @window(%x: !x, %s: !segments, %l: !segments, %seed: tensor<2xi32>, %s
 heddle.size @sequences max 64
 heddle.size @cache_length max 256 longest "cache_lengths"
 
-// One query a sequence over a cache: one workgroup for each head and sequence. A step's keys are distributed over the lanes, four
-// of them along each; every row of the tiles has a softmax of its own, and the rows' are made one at the end.
+// One query for each sequence, over a cache: one workgroup for each head and sequence. The keys of a step are
+// distributed over the lanes, and four lanes share a key's row. Each row of the tiles has a softmax of its own. They
+// are merged at the end.
 // CHECK-LABEL: func.func @decode(
 // CHECK: tile.launch @attention_Tx64({{.*}}) grid [#tile.grid<"", 1, 1>, #tile.grid<"", 1, 4>, #tile.grid<"sequences", 1, 1>]
 // CHECK-LABEL: tile.func @attention_Tx64(
@@ -165,7 +166,7 @@ heddle.size @tokens max 2048
 // CHECK: %[[P:.*]] = arith.mulf %{{.*}} : tensor<8x16xf32>
 // CHECK: %[[S:.*]] = tile.reduce sum %[[P]] dim 1
 // CHECK: tile.store %[[S]], %arg2[%{{.*}}, %{{.*}}] rows(%arg3) : tensor<8x1xf32>, memref<?x4xf32>
-// Heads of 16 are narrower than a subgroup is wide.
+// Heads of 16 columns are narrower than a subgroup.
 // GPU: tile.launch @attention_delta_Tx4(%arg0, %arg1) grid [#tile.grid<"tokens", 32, 1>, #tile.grid<"", 1, 4>
 func.func @delta(%forward: !x, %gradient: !x) -> !heads {
   %d = heddle.attention_delta %forward, %gradient : !x -> !heads
@@ -179,8 +180,8 @@ func.func @delta(%forward: !x, %gradient: !x) -> !heads {
 !heads = tensor<?x4xf32, #heddle.dims<"tokens">>
 heddle.size @tokens max 2048
 
-// The lanes of a subgroup read a head of 64 together, two columns each, of eight tokens at once, and four subgroups share
-// a workgroup; what was rounded is widened where it is read.
+// The lanes of a subgroup share the 64 columns of a head, two columns each, of eight tokens at once. Four subgroups
+// share a workgroup. Rounded operands are widened where they are read.
 // GPU-LABEL: func.func @wide_delta(
 // GPU: tile.launch @attention_delta_Tx4(%arg0, %arg1) grid [#tile.grid<"tokens", 32, 1>, #tile.grid<"", 1, 4>, #tile.grid<"", 1, 1>]
 // GPU-LABEL: tile.func @attention_delta_Tx4(
@@ -206,8 +207,8 @@ heddle.size @sequences max 64
 heddle.size @source_length max 256 longest "source_lengths"
 heddle.size @target_length max 256 longest "target_lengths"
 
-// Cross-attention backward, once over the queries and once over the keys: no atomics, and the probabilities are made
-// again from log-sum-exp.
+// Cross-attention backward, once over the queries and once over the keys: no atomics. The probabilities are recomputed
+// from log-sum-exp.
 // CHECK-LABEL: func.func @gradients(
 // CHECK: tile.launch @attention_grad_query_Tx64({{.*}}) grid [#tile.grid<"target_length", 32, 1>, #tile.grid<"", 1, 4>, #tile.grid<"sequences", 1, 1>]
 // CHECK: tile.launch @attention_grad_key_value_Tx64({{.*}}) grid [#tile.grid<"source_length", 32, 1>, #tile.grid<"", 1, 4>, #tile.grid<"sequences", 1, 1>]
@@ -223,7 +224,7 @@ heddle.size @target_length max 256 longest "target_lengths"
 // CHECK:     tile.load %[[M]]{{.*}} -> tensor<8x16xf32>
 // CHECK:     tile.dot {{.*}} {transpose_rhs}
 // CHECK:     math.exp2
-// The product that what a query has in common is subtracted from begins with that.
+// The matmul's accumulator starts at minus delta, which saves the subtraction.
 // CHECK:     %[[LESS:.*]] = tile.broadcast
 // CHECK:     %[[DIFFERENCE:.*]] = tile.dot %{{.*}}, %{{.*}}, %[[LESS]] {transpose_rhs}
 // CHECK:     arith.mulf %{{.*}}, %[[DIFFERENCE]]
@@ -231,7 +232,7 @@ heddle.size @target_length max 256 longest "target_lengths"
 // CHECK-NEXT: scf.yield %[[NEXT]]
 // CHECK:   tile.store %{{.*}}, %[[OUT]]
 
-// What belongs to a query runs along the columns of the scores here, and is loaded so.
+// Here numbers per query lie along the columns of the scores, so they are loaded as rows.
 // CHECK-LABEL: tile.func @attention_grad_key_value_Tx64(
 // CHECK-SAME: %[[Q:[^:]*]]: memref<?x64xf32>, %[[M:[^:]*]]: memref<?x64xf32>, %[[G:[^:]*]]: memref<?x64xf32>, %[[LSE:[^:]*]]: memref<?x4xf32>, %[[DELTA:[^:]*]]: memref<?x4xf32>, {{.*}}, %[[DK:[^:]*]]: memref<?x64xf32>, %[[DV:[^:]*]]: memref<?x64xf32>) attributes
 // CHECK: scf.if
@@ -264,7 +265,8 @@ heddle.size @tokens max 2048
 heddle.size @sequences max 64
 heddle.size @length max 256 longest "lengths"
 
-// Under a causal mask the loop over the queries starts at the tile's first key, and the other one ends at its last query.
+// Under a causal mask the loop over the queries starts at the tile's first key, and the loop over the keys ends at the
+// tile's last query.
 // CHECK-LABEL: tile.func @attention_grad_query_Tx64(
 // CHECK: %[[FIRST:.*]] = arith.muli %{{.*}}, %c32
 // CHECK: %[[PAST:.*]] = arith.addi %[[FIRST]], %c32
@@ -303,7 +305,7 @@ heddle.size @tokens max 2048
 heddle.size @sequences max 64
 heddle.size @length max 256 longest "lengths"
 
-// All of a step is code: the wider the head, the fewer keys a step has, then the fewer rows a lane owns.
+// A step's loops are unrolled: the wider the head, the fewer keys a step has, and then the fewer rows a lane owns.
 // CHECK-LABEL: func.func @widths(
 // CHECK: tile.launch @attention_Tx64({{.*}} grid [#tile.grid<"length", 32, 1>,
 // CHECK: tile.launch @attention_Tx256({{.*}} grid [#tile.grid<"length", 16, 1>,
@@ -334,7 +336,7 @@ heddle.size @length max 256 longest "lengths"
 heddle.variable @keys cache : tensor<2048x64xf32>
 heddle.variable @values cache : tensor<2048x64xf32>
 
-// Keys and values that are no neighbours are gathered by the sequence's list of rows, which is read as a column.
+// Keys and values that are not contiguous are gathered by the sequence's list of rows, which is read as a column.
 // CHECK-LABEL: tile.func @attention_Tx64(
 // CHECK-SAME: %[[Q:.*]]: memref<?x64xf32>, %[[K:.*]]: memref<2048x64xf32>, %[[V:.*]]: memref<2048x64xf32>, %[[ROWS:.*]]: memref<?x256xi32>, %[[STARTS:.*]]: memref<?x1xi32>
 // CHECK: %[[HEAD:.*]] = gpu.block_id y

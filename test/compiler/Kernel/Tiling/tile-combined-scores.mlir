@@ -1,5 +1,5 @@
-// Scores that a region makes, and their gradients: for scores a lane has keys and goes through the columns, for gradients it has
-// columns and goes through the rows of the other side.
+// Scores computed by a region, and their gradients. For scores a lane has keys and loops over the columns. For
+// gradients it has columns and loops over the rows of the other side.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-count-costs,heddle-tile,canonicalize,cse)' | FileCheck %s
 heddle.size @tokens max 256
 heddle.size @sequences max 16
@@ -15,7 +15,7 @@ heddle.size @step max 16 of @sequences from 0
 // CHECK: tile.launch @scores_grad_query_Tx8({{.*}}) grid [#tile.grid<"", 1, 1>, #tile.grid<"", 1, 2>, #tile.grid<"step", 1, 1>]
 // CHECK: tile.launch @scores_grad_key_Tx8({{.*}}) grid [#tile.grid<"", 1, 1>, #tile.grid<"length", 1, 2>, #tile.grid<"step", 1, 1>]
 
-// Where a sequence's query stands is no memory, and a sequence that the step does not have has none.
+// The place of a sequence's query takes no memory. A sequence that the step lacks has no query.
 // CHECK-LABEL: tile.func @scores_Tx2x32
 // CHECK-SAME: %[[Q:[a-z0-9]+]]: memref<?x8xf32>, %[[K:[a-z0-9]+]]: memref<?x8xf32>, {{.*}} %[[STEP:[a-z0-9]+]]: index)
 // CHECK: %[[SEQUENCE:.*]] = gpu.block_id  z
@@ -34,7 +34,7 @@ heddle.size @step max 16 of @sequences from 0
 // CHECK: tile.load {{.*}} {transposed} : memref<?x64xf32> -> tensor<8x1xf32>
 // CHECK: tile.reduce  sum {{.*}} dim 0
 
-// A key has one query at most here.
+// Here a key has at most one query.
 // CHECK-LABEL: tile.func @scores_grad_key_Tx8
 // CHECK: tile.load {{.*}} : memref<?x64xf32> -> tensor<1x1xf32>
 // CHECK: tile.store

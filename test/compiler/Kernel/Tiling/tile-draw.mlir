@@ -6,8 +6,9 @@
 !indices = tensor<?xi32, #heddle.dims<"rows">>
 heddle.size @rows max 64
 
-// A workgroup a row. A walk for the largest; one for each two bits of what top-k leaves, or none; one for the sum of that,
-// and one for each two bits of what top-p leaves of it, or none; and one to draw, or none.
+// A workgroup draws for one row. It walks over the row for the maximum; once for each two bits of the bound of top-k,
+// if any; for the sum of the remaining elements; once for each two bits of the bound of top-p, if any; and to draw, if
+// it draws.
 // CHECK-LABEL: func.func @draw(
 // CHECK: tile.launch @draw_T({{.*}}) grid [#tile.grid<"rows", 1, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>] sizes [] reuse [-1]
 // CHECK-LABEL: tile.func @draw_T(
@@ -56,7 +57,8 @@ func.func @draw(%x: !logits, %t: !numbers, %k: !indices, %p: !numbers, %low: !in
 heddle.size @rows max 64
 heddle.size @seen max 100000
 
-// In place, the first lane alone. There are more places than a launch has workgroups: two each.
+// The result is written in place, by the first lane only. There are more penalties than a launch may have workgroups,
+// so each workgroup takes two.
 // CHECK-LABEL: func.func @penalise(
 // CHECK: %[[E:.*]] = tile.launch @exp_Tx120(
 // CHECK: tile.launch @penalise_Tx120(%[[E]], {{.*}}) grid [#tile.grid<"seen", 2, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>] sizes ["seen"] reuse [0] {inplace}

@@ -26,7 +26,7 @@ func.func @undeclared_length(%x: !x, %s: !segments) -> !x {
 
 // -----
 
-// A scatter takes one row after another, so that no larger step brings it under the limit.
+// A scatter takes one row after another, so no larger step would stay below the limit.
 !x = tensor<?x64xf32, #heddle.dims<"tokens">>
 !indices = tensor<?xi32, #heddle.dims<"tokens">>
 heddle.size @tokens max 70000
@@ -94,7 +94,7 @@ func.func @mask_is_no_function(%x: !x, %s: !segments) -> !x {
 
 // -----
 
-// A mask that leaves a band along the diagonal bounds the loop by the band's width, however long a sequence may be.
+// A mask that leaves a band along the diagonal bounds the loop by the band's width, however long a sequence is.
 !x = tensor<?x64xf32, #heddle.dims<"tokens">>
 !segments = tensor<?xi32, #heddle.dims<"sequences">>
 heddle.size @tokens max 16777216
@@ -141,7 +141,7 @@ func.func @undeclared_row_size(%x: !x, %s: !segments) -> !best {
 
 // -----
 
-// A loop within a loop runs once for each of the outer one's iterations: 8 and 8 x 9000.
+// An inner loop runs once for each iteration of the outer loop: 8 and 8 x 9000.
 !x = tensor<?x64xf32, #heddle.dims<"tokens">>
 !segments = tensor<?xi32, #heddle.dims<"sequences">>
 !best = tensor<?x8xf32, #heddle.dims<"sequences">>

@@ -1,5 +1,5 @@
-// A thread's matmul of few rows by a transposed matrix takes up to four rows at once, which share the elements of a few rows of the
-// matrix. The vectors of sums are added up at the end.
+// A thread's matmul of few rows by a transposed matrix takes up to four rows at once. They share the elements of a few
+// rows of the matrix. The vectors of sums are reduced at the end.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v4})' | FileCheck %s
 
 heddle.size @tokens max 6
@@ -10,7 +10,7 @@ heddle.size @tokens max 6
 // CHECK: scf.for %{{.*}} = %c0 to %c128 step %c4 {
 // CHECK: scf.for %[[ROW:.*]] = %c0 to %[[ROWS:.*]] step %c4 {
 // CHECK: %[[ROW1:.*]] = arith.addi %[[ROW]], %c1
-// Two vectors an iteration, then the last whole vector, and then a part of one.
+// Two vectors in an iteration, then the last whole vector, then a part of a vector.
 // The next block's rows are prefetched.
 // CHECK: scf.for %[[K:.*]] = %c0 to %c576 step %c32
 // CHECK: %[[NEXT:.*]] = arith.addi %{{.*}}, %c4
@@ -31,7 +31,7 @@ func.func @logits(%x: tensor<?x600xf32, #heddle.dims<"tokens">>, %w: tensor<580x
   return %0 : tensor<?x580xf32, #heddle.dims<"tokens">>
 }
 
-// Packed numbers of the matrix are unpacked before, the rows that share words, and four rows at once take their sums.
+// The packed numbers of rows that share words are unpacked first. Then four rows at once compute their sums.
 // CHECK: tile.func @matmul_Tx576(
 // CHECK: %[[PANEL:.*]] = tile.shared : memref<8x520xf32
 // CHECK: scf.for %[[BLOCK:.*]] = %c0 to %c128 step %c8 {

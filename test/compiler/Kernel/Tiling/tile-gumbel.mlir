@@ -1,4 +1,4 @@
-// Noise of rows that say their numbers themselves, as one workgroup's program on vulkan:software.
+// Gumbel noise for rows whose numbers are operands, as one workgroup's program on vulkan:software.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile)' | FileCheck %s
 
 !rows = tensor<?x16xf32, #heddle.dims<"rows">>

@@ -1,11 +1,12 @@
-// Sums of each part of a row, a workgroup for each part of some rows; sums of rows that have parts, no tile across two of them.
+// Sums over each part of a row: a workgroup has one part of some rows. Sums over rows that have parts: no tile crosses
+// two parts.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-count-costs,heddle-tile,canonicalize,cse)' | FileCheck %s
 
 heddle.size @tokens max 64
 !heads = tensor<?x3x12xf32, #heddle.dims<"tokens">>
 !numbers = tensor<?x3xf32, #heddle.dims<"tokens">>
 
-// The number of a part is read where it is made, and stored at its part.
+// The number of a part is read in the epilogue, and stored at its part.
 // CHECK: tile.launch @[[NORM:sum_mulf_mulf_[^(]*]]({{.*}}grid [#tile.grid<"tokens", 8, 1>, #tile.grid<"", 1, 3>, #tile.grid<"", 1, 1>]
 // CHECK: tile.launch @[[SUM:sum_mulf_36[^(]*]]({{.*}}grid [#tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 3>]
 // CHECK: tile.func @[[NORM]](%arg0: memref<?x36xf32>, %arg1: memref<1x12xf32>, %arg2: memref<?x3xf32>, %arg3: memref<?x36xf32>, %arg4: index)

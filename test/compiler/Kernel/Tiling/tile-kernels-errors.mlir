@@ -1,4 +1,4 @@
-// What kernels written by hand, or by other passes, may hold and heddle-fuse-kernels does not make.
+// Kernels that are written by hand or by other passes, and that heddle-fuse-kernels does not make.
 // RUN: heddle-opt %s --heddle-tile --split-input-file --verify-diagnostics
 
 func.func @no_results(%x: tensor<8x8xf32>) {
@@ -97,7 +97,7 @@ func.func @nothing(%x: tensor<0x4xf32>) -> tensor<0x4xf32> {
 
 // -----
 
-// Matmuls that are not added up share a kernel on tensor cores, in tiles of one matmul each.
+// Matmuls that are not added may share a kernel only on tensor cores, with a tile of one matmul for each workgroup.
 !half = tensor<64x64xbf16>
 func.func @lanes(%x: !half) -> (tensor<64x64xf32>, tensor<64x64xf32>) {
   // expected-error @+1 {{in kernel 'matmuls': matmuls that are not added up are not alike, or are not for tensor cores}}
@@ -112,7 +112,7 @@ func.func @lanes(%x: !half) -> (tensor<64x64xf32>, tensor<64x64xf32>) {
 
 // -----
 
-// Lanes do not have whole heads of a matmul's result at hand.
+// Lanes do not hold whole heads of a matmul's result.
 !x = tensor<?x64xf32, #heddle.dims<"n">>
 !heads = tensor<?x4xf32, #heddle.dims<"n">>
 heddle.size @n max 64

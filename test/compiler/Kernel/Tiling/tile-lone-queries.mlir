@@ -1,4 +1,5 @@
-// Attention of queries that are alone in their sequences: scores, weights and their sum are a kernel, forward and backward.
+// Attention of queries that are alone in their sequences: one kernel computes scores, weights and their sum, forward
+// and backward.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels))' | FileCheck %s --check-prefix=FUSE
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-count-costs,heddle-tile,canonicalize,cse)' | FileCheck %s
 heddle.size @tokens max 256
@@ -15,7 +16,7 @@ heddle.size @step max 16 of @sequences from 0
 // FUSE-NOT: heddle.kernel "
 // FUSE: return
 
-// A workgroup has a query of a head.
+// A workgroup has one query of one head.
 // CHECK-LABEL: func.func @forward
 // CHECK: tile.launch @context_scores_mask_softmax_Tx8({{.*}}) grid [#tile.grid<"", 1, 1>, #tile.grid<"", 1, 2>, #tile.grid<"step", 1, 1>] sizes ["step"]
 func.func @forward(%q: !rows, %k: !tokens, %v: !tokens, %ks: !numbers, %kl: !numbers) -> !rows {
@@ -30,7 +31,7 @@ func.func @forward(%q: !rows, %k: !tokens, %v: !tokens, %ks: !numbers, %kl: !num
   return %c : !rows
 }
 
-// The gradient of the query; that of the scores is needed elsewhere too.
+// The gradient of the query. The gradient of the scores is also needed elsewhere.
 // FUSE-LABEL: func.func @backward
 // FUSE: heddle.kernel "scores_grad_query_scores_softmax_grad_mask"
 // FUSE: heddle.yield %{{.*}}, %{{.*}} :
@@ -52,7 +53,7 @@ func.func @backward(%g: !rows, %q: !rows, %k: !tokens, %v: !tokens, %p: !scores,
   return %gq, %gm : !rows, !scores
 }
 
-// Without a mask, softmax counts keys that do not exist: these scores are in memory.
+// Without a mask, softmax counts keys that do not exist, so these scores are in memory.
 // FUSE-LABEL: func.func @unmasked
 // FUSE-DAG: heddle.kernel "scores"
 // FUSE-DAG: heddle.kernel "softmax"
@@ -68,7 +69,7 @@ func.func @unmasked(%q: !rows, %k: !tokens, %v: !tokens, %ks: !numbers, %kl: !nu
   return %c : !rows
 }
 
-// Scores that are wanted themselves are in memory, and so are those whose values belong to other sequences.
+// Scores are in memory if they are an output, and if the values belong to other sequences.
 // FUSE-LABEL: func.func @wanted
 // FUSE: heddle.kernel "scores_mask"
 // FUSE: heddle.kernel "softmax"
@@ -126,7 +127,7 @@ func.func @elsewhere(%q: !rows, %k: !tokens, %v: !tokens, %ks: !numbers, %kl: !n
 // CHECK: tile.load %[[ROW]]{{.*}} {transposed}
 // CHECK: tile.reduce  sum {{.*}} dim 0
 // CHECK: tile.return
-// Backward, what the weights make of their gradients is summed up first, and there are no powers.
+// The backward kernel first sums the products of weights and their gradients. It computes no powers.
 // CHECK-LABEL: tile.func @scores_grad_query_scores_softmax_grad_mask_Tx8(
 // CHECK: tile.shared
 // CHECK-NOT: math.exp

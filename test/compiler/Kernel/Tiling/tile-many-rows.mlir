@@ -1,4 +1,5 @@
-// More rows than a launch can have workgroups along an axis: a workgroup takes several. CUDA's have four subgroups.
+// More rows than a launch may have workgroups along an axis: a workgroup takes several. CUDA's workgroups have four
+// subgroups.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cuda:sm_80})' | FileCheck %s --check-prefixes=CHECK,CUDA
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:nvidia})' | FileCheck %s --check-prefixes=CHECK,VULKAN
 
@@ -14,7 +15,7 @@ func.func @elementwise(%x: !x) -> !x {
   return %y : !x
 }
 
-// The lanes share each row, which both targets' do.
+// On both targets the lanes share each row.
 // CHECK-LABEL: func.func @rows(
 // VULKAN: tile.launch @sum_T({{.*}}) grid [#tile.grid<"tokens", 5, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>]
 // CUDA: tile.launch @sum_T({{.*}}) grid [#tile.grid<"tokens", 8, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>]

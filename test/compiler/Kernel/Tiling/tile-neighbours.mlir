@@ -1,5 +1,5 @@
-// Attention through lists in a single kernel: no row of a neighbour goes to memory again. Gradients of keys go through the lists of
-// users: a workgroup has a key, and takes the number of each pair by itself.
+// Attention through lists in a single kernel, which copies no row of a neighbour to memory. Gradients of keys use the
+// lists of users: a workgroup has a key and loads the number of each pair by itself.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-count-costs,heddle-tile,canonicalize,cse)' | FileCheck %s
 heddle.size @nodes max 256
 heddle.size @neighbours max 12 longest "degrees"
@@ -39,7 +39,7 @@ func.func @transposed(%w: !scores {heddle.name = "w"}, %x: !rows {heddle.name = 
   return %y : !rows
 }
 
-// Lanes have a neighbour each for the scores, and a column each for the sums.
+// For scores each lane has a neighbour, and for sums a column.
 // CHECK-LABEL: tile.func @context_scores_mask_softmax
 // CHECK: %[[NUMBERS:.*]] = tile.load {{.*}} : memref<?x12xi32> -> tensor<1x[[LANES:[0-9]+]]xi32>
 // CHECK: tile.gather %{{.*}}[%[[NUMBERS]], %{{.*}}] {transposed} : memref<?x8xf32>, tensor<1x[[LANES]]xi32> -> tensor<4x[[LANES]]xf32>

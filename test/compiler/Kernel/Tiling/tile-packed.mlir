@@ -1,4 +1,4 @@
-// Products by packed numbers: words are unpacked where they are read, and scales multiply sums where they can.
+// Matmuls by packed numbers: words are unpacked where they are read. Scales multiply sums if possible.
 // RUN: heddle-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile)' | FileCheck %s
 // RUN: heddle-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v3})' | FileCheck %s --check-prefix=THREADS
 
@@ -6,7 +6,7 @@
 !y = tensor<?x96xf32, #heddle.dims<"tokens">>
 heddle.size @tokens max 256
 
-// A scale for each column multiplies what is made of all rows.
+// A scale for each column multiplies the sum over all rows.
 // CHECK-LABEL: tile.func @matmul_Tx96(
 // CHECK-SAME: %{{.*}}: memref<?x64xf32>, %[[WORDS:.*]]: memref<16x96xi32>, %[[SCALES:.*]]: memref<1x96xf32>
 // CHECK: %[[SUM:.*]] = scf.for %[[K:.*]] = %c0 to %c64 step %c8
@@ -22,8 +22,8 @@ func.func @columns(%x: !x, %words: tensor<16x96xi32>, %scales: tensor<1x96xf32>)
   return %y : !y
 }
 
-// Numbers of five bits of two words, with an offset of each 32. Scales
-// that are packed or of 16 bits are unpacked where they are needed.
+// Five-bit numbers in two words, with an offset for each 32. Scales that are packed or 16-bit are unpacked where they
+// are needed.
 // CHECK-LABEL: tile.func @matmul_Tx96_2(%arg0: memref<?x64xf32>, %arg1: memref<8x96xi32>, %arg2: memref<2x96xi32>, %arg3: memref<1x96xi32>, %arg4: memref<1x96xf16>
 // CHECK: %[[LOW:.*]] = tile.load %arg1{{.*}} {is_unsigned, packed = 4 : i64}
 // CHECK: %[[HIGH:.*]] = tile.load %arg2{{.*}} {is_unsigned, packed = 1 : i64}
@@ -45,7 +45,7 @@ func.func @stored(%x: !x, %words: tensor<8x96xi32>, %high: tensor<2x96xi32>, %of
   return %y : !y
 }
 
-// Numbers select values of a table. A thread does not keep them in place.
+// The numbers are indices into a table. A thread does not leave them at their bits' places.
 // CHECK-LABEL: tile.func @matmul_Tx96_3(%arg0: memref<?x64xf32>, %arg1: memref<8x96xi32>, %arg2: memref<1x16xf32>, %arg3: memref<2x96xbf16>
 // CHECK: %[[SELECTING:.*]] = tile.load %arg1{{.*}} {is_unsigned, packed = 4 : i64}
 // CHECK: %[[SELECTED:.*]] = tile.lookup %arg2[%[[SELECTING]]]
@@ -60,7 +60,7 @@ func.func @table(%x: !x, %words: tensor<8x96xi32>, %values: tensor<1x16xf32>, %h
   return %y : !y
 }
 
-// A thread that has few rows multiplies the sum of the left side's numbers by an offset of each 32.
+// A thread with few rows multiplies the sum of the left side's elements by an offset for each 32.
 // THREADS-LABEL: tile.func @matmul_Tx96_4
 // THREADS: %[[KEPT:.*]] = tile.shared : memref<4x32xf32
 // THREADS: %[[LEFT:.*]] = tile.load %arg0
@@ -86,7 +86,7 @@ func.func @offsets(%x: tensor<?x64xf32, #heddle.dims<"few">>, %words: tensor<8x9
 !y = tensor<?x96xf32, #heddle.dims<"tokens">>
 heddle.size @tokens max 256
 
-// Within a group of rows, what a step adds.
+// A scale for a group of rows multiplies the step's sums before they are added.
 // CHECK-LABEL: tile.func @matmul_Tx96(
 // CHECK: scf.for %[[K:.*]] = %c0 to %c64 step %c8 iter_args(%[[SUM:.*]] =
 // CHECK: %[[STEP:.*]] = tile.dot %{{.*}}, %{{.*}}, %cst
@@ -107,7 +107,7 @@ func.func @groups(%x: !x, %words: tensor<8x96xi32>, %scales: tensor<2x96xf32>) -
 heddle.size @tokens max 256
 heddle.variable @words weight : tensor<8x64xi32>
 
-// Rows that are named one by one; a scale counts for 32 columns.
+// Rows read by index, with a scale for 32 columns.
 // CHECK-LABEL: tile.func @embedding_Tx64(
 // CHECK: %[[ROWS:.*]] = tile.load %arg0
 // CHECK: %[[NUMBERS:.*]] = tile.gather %arg1[%[[ROWS]], %{{.*}}] {packed = 8 : i64} : memref<8x64xi32>
@@ -126,8 +126,8 @@ func.func @rows(%ids: tensor<?xi32, #heddle.dims<"tokens">>, %words: tensor<8x64
 !y = tensor<?x128xf32, #heddle.dims<"sequences">>
 heddle.size @sequences max 4
 
-// Few rows by a transposed matrix, packed or not: lanes stand along what is contracted, of which 8 columns are left after two
-// times 32, and the sums come from shared memory as rows.
+// Few rows by a transposed matrix, packed or not: lanes lie along the K dimension, whose 72 columns are two times 32
+// and 8 more. The sums are read from shared memory as rows.
 // CHECK-LABEL: tile.func @matmul_exp_Tx128(
 // CHECK-SAME: memref<?x72xf32>, %[[W:.*]]: memref<128x72xf32>
 // CHECK-SAME: mapping = #tile.mapping<columns>

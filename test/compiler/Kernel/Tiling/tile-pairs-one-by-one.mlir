@@ -1,4 +1,5 @@
-// A query that is alone in its sequence, and heads that are too wide for tiles of queries: pairs are taken one by one.
+// Queries that are alone in their sequences, and heads that are too wide for tiles of queries: pairs are taken one by
+// one.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-count-costs,heddle-tile,canonicalize,cse)' | FileCheck %s
 heddle.size @tokens max 256
 heddle.size @sequences max 16
@@ -17,17 +18,18 @@ heddle.size @step max 16 of @sequences from 0
 // CHECK: tile.launch @context_Tx8({{.*}}) grid [#tile.grid<"", 1, 1>, #tile.grid<"", 1, 2>, #tile.grid<"step", 1, 1>] sizes ["step"]
 // CHECK: tile.launch @transposed_context_Tx8({{.*}}) grid [#tile.grid<"", 1, 1>, #tile.grid<"length", 1, 2>, #tile.grid<"step", 1, 1>] sizes ["step"]
 
-// With 512 columns in two heads a workgroup still owns a single query, of as many as the longest sequence has: nothing is said of the
-// step's size, for starts and lengths are memory.
+// With two heads of 512 columns a workgroup still owns one query. There are as many workgroups as the longest sequence
+// has queries. Starts and lengths are in memory, so the kernel does not read the step's size.
 // CHECK-LABEL: func.func @wide
 // CHECK: tile.launch @[[WIDE:scores_[a-zA-Z0-9_]*]]({{.*}}) grid [#tile.grid<"", 1, 1>, #tile.grid<"length", 1, 2>, #tile.grid<"sequences", 1, 1>] sizes []
 // CHECK: tile.launch @context_Tx512({{.*}}) grid [#tile.grid<"", 1, 8>, #tile.grid<"length", 1, 2>, #tile.grid<"sequences", 1, 1>] sizes []
 
-// Scores: 32 keys side by side, 4 columns of the head in turn; the parameter's columns are those of the query and the keys.
+// Scores: 32 keys side by side, and 4 columns of the head at a time. The parameter has the columns of the query and the
+// keys.
 // CHECK-LABEL: tile.func @scores_Tx2x32(
 // CHECK-SAME: %[[Q:[a-z0-9]+]]: memref<?x8xf32>, %[[K:[a-z0-9]+]]: memref<?x8xf32>, %[[V:[a-z0-9]+]]: memref<1x8xf32>
 // CHECK: %[[COLUMNS:.*]] = arith.muli %{{.*}}, %c4 : index
-// Where a sequence's keys end before the first of these, no column is looked at.
+// If all of the keys lie past the sequence's end, no column is read.
 // CHECK: %[[END:.*]] = arith.select %{{.*}}, %c4, %c0 : index
 // CHECK: scf.for %[[I:.*]] = %c0 to %[[END]] step %c4
 // CHECK: %[[COLUMN:.*]] = arith.addi %[[COLUMNS]], %[[I]] : index
@@ -35,7 +37,7 @@ heddle.size @step max 16 of @sequences from 0
 // CHECK: tile.load %[[K]][%{{.*}}, %[[COLUMN]]] rows(%{{.*}}) {transposed} : memref<?x8xf32> -> tensor<4x32xf32>
 // CHECK: tile.load %[[V]][%c0, %[[COLUMN]]] {transposed} : memref<1x8xf32> -> tensor<4x1xf32>
 
-// The sum of the keys' values: a lane has a column, and goes through the keys of the sequence, 8 at a time.
+// The sum of the keys' values: a lane has a column and loops over the keys of the sequence, 8 at a time.
 // CHECK-LABEL: tile.func @context_Tx8(
 // CHECK-SAME: %[[W:[a-z0-9]+]]: memref<?x64xf32>, %[[VALUES:[a-z0-9]+]]: memref<?x8xf32>, {{.*}}%[[STEP:[a-z0-9]+]]: index)
 // CHECK: %[[SEQUENCE:.*]] = gpu.block_id  z
@@ -47,7 +49,7 @@ heddle.size @step max 16 of @sequences from 0
 // CHECK: tile.reduce  sum {{.*}} dim 0 : tensor<8x8xf32> -> tensor<1x8xf32>
 // CHECK: tile.store {{.*}} columns(
 
-// A key meets the sequence's single query: there is no loop.
+// A key has only the sequence's single query, so there is no loop.
 // CHECK-LABEL: tile.func @transposed_context_Tx8(
 // CHECK-NOT: scf.for
 // CHECK: tile.load {{.*}} : memref<?x8xf32> -> tensor<1x8xf32>
@@ -55,7 +57,7 @@ heddle.size @step max 16 of @sequences from 0
 // CHECK-NOT: scf.for
 // CHECK: tile.return
 
-// Wide heads: 256 columns, 8 in turn.
+// Wide heads: 256 columns, 8 at a time.
 // CHECK: tile.func @[[WIDE]](
 // CHECK: scf.for %{{.*}} = %c0 to %{{.*}} step %c8
 // CHECK: tile.load {{.*}} {transposed} : memref<?x512xf32> -> tensor<8x1xf32>

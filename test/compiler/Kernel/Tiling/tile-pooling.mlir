@@ -9,7 +9,7 @@ heddle.size @rows max 640
 heddle.size @segments max 64
 heddle.size @longest max 33
 
-// A workgroup has 32 columns of a segment. What makes the rows and what takes the result is computed on the way.
+// A workgroup has 32 columns of a segment. Prologue and epilogue are computed on the way.
 // CHECK-LABEL: func.func @max(
 // CHECK: tile.launch @[[KERNEL:.*]](%{{.*}}) grid [#tile.grid<"segments", 1, 1>, #tile.grid<"", 1, 4>, #tile.grid<"", 1, 1>] sizes []
 // CHECK: tile.func @[[KERNEL]](%[[X:.*]]: memref<?x120xf32>, %[[S:.*]]: memref<?x1xi32>, %[[L:.*]]: memref<?x1xi32>, %[[C:.*]]: memref<?x120xi32>, %[[Y:.*]]: memref<?x120xf32>) attributes {mapping = #tile.mapping<columns>, vector = 4 : i64, workgroup = 8 : i64}
@@ -53,7 +53,7 @@ func.func @max(%x: !rows, %s: !segments, %l: !segments) -> (!pooled, !chosen) {
 heddle.size @rows max 640
 heddle.size @segments max 64
 
-// Few columns; the smallest element begins at infinity, a sum at zero.
+// With few columns. A minimum starts at infinity, a sum at zero.
 // CHECK-LABEL: func.func @few(
 // CHECK: tile.func @segment_Tx5(
 // CHECK-SAME: vector = 1 : i64

@@ -1,4 +1,4 @@
-// The gradients of joined biases begin at places that a thread's whole vectors do not divide, so vectors are narrower.
+// The gradients of joined biases begin at places that are no multiples of a thread's vector, so vectors are narrower.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v3})' | FileCheck %s
 
 heddle.size @tokens max 600

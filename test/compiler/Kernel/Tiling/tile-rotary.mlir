@@ -1,5 +1,5 @@
-// Rotary positions: a lane has pairs of columns, and needs an angle's sine and cosine once. What comes in is computed on the way, and
-// so is what goes on.
+// Rotary positions: a lane has pairs of columns, and computes an angle's sine and cosine once. Prologue and epilogue
+// are computed on the way.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-count-costs,heddle-tile,canonicalize,cse)' | FileCheck %s
 heddle.size @tokens max 256
 !rows = tensor<?x24xf32, #heddle.dims<"tokens">>
@@ -14,14 +14,15 @@ func.func @turn(%x: !rows, %y: !rows, %positions: !numbers, %frequencies: tensor
   return %result : !rows
 }
 
-// Of neighbours a lane has both columns of a pair: one tile, and the other column of each pair by an exchange.
+// If the columns of a pair are neighbours, a lane has both: one tile, and an exchange for the other column of each
+// pair.
 func.func @neighbours(%x: !rows, %y: !rows, %positions: !numbers, %frequencies: tensor<8xf32>) -> !rows {
   %turned = heddle.rotary %x at %positions by %frequencies {neighbours} : !rows, !numbers, tensor<8xf32>
   %result = arith.mulf %turned, %y : !rows
   return %result : !rows
 }
 
-// The numbers of a row are chosen by their place.
+// The angle's numbers of a row depend on its position.
 // CHECK-LABEL: func.func @row
 // CHECK: tile.launch @numbers_2
 func.func @row() -> tensor<2xf32> {

@@ -1,5 +1,5 @@
 // Kernels of mixtures of experts. A tile of a grouped matmul finds the groups of its first and its last row by
-// bisection, and computes the rows of one group after the other; with a single row it has one group and no loop.
+// bisection, and computes one group after the other. With a single row it has one group and no loop.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:software})' | FileCheck %s
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v3})' | FileCheck %s --check-prefix=CPU
 
@@ -16,7 +16,7 @@ heddle.size @"tokens*2" max 128 of @tokens times 2
 !rows = tensor<?x48xf32, #heddle.dims<"tokens*2">>
 !wide = tensor<?x64xf32, #heddle.dims<"tokens*2">>
 
-// A row of scores is a segment of its own.
+// Each row of scores is a segment.
 // CHECK-LABEL: tile.func @top_k_Tx2(
 // CHECK: %[[ROW:.*]] = gpu.block_id x
 // CHECK-NOT: memref.load
@@ -32,7 +32,7 @@ func.func @choose(%x: !scores) -> (!picked, !chosen) {
 // CHECK: tile.load %{{.*}}[%{{.*}}, %[[E]]]
 // CHECK: arith.cmpi eq
 
-// Three workgroups count a third of the rows each, and give them places, in the same order.
+// Three workgroups count a third of the rows each, and number them in the same order.
 // CHECK-LABEL: tile.func @count_choices_3x8(
 // CHECK: scf.for
 // CHECK: arith.addi
@@ -95,7 +95,7 @@ func.func @lone(%x: tensor<?x48xf32, #heddle.dims<"few">>, %w: tensor<384x512xf3
   return %y : tensor<?x512xf32, #heddle.dims<"few">>
 }
 
-// Packed matrices of 64 rows: the one row of a step reads the words of its own group only.
+// Packed matrices of 64 rows: the only row of a step reads the words of its group only.
 // CPU-LABEL: tile.func @grouped_matmul_Tx128(
 // CPU-SAME: %{{[a-z0-9]+}}: memref<?x64xf32>, %[[WORDS:[a-z0-9]+]]: memref<64x128xi32>, %{{[a-z0-9]+}}: memref<32x128xf32>, %[[STARTS:[a-z0-9]+]]: memref<1x9xi32>
 // CPU-COUNT-4: memref.load %[[STARTS]]
@@ -113,8 +113,8 @@ func.func @packed(%x: tensor<?x64xf32, #heddle.dims<"one">>, %words: tensor<64x1
   return %y : tensor<?x128xf32, #heddle.dims<"one">>
 }
 
-// Two wide panels of 128 columns. A step of 32 rows reads one row of words after another, each for all columns of the panel, and
-// prefetches the words four rows of words further.
+// Two wide panels of 128 columns. A step of 32 rows reads one row of words after another, for all columns of the panel,
+// and prefetches the words four rows ahead.
 // CPU-LABEL: tile.func @grouped_matmul_Tx256(
 // CPU-SAME: %{{[a-z0-9]+}}: memref<?x64xf32>, %[[WORDS:[a-z0-9]+]]: memref<128x128xi32>, %[[SCALES:[a-z0-9]+]]: memref<32x128xf32>
 // CPU: scf.for %[[K:[a-z0-9]+]] = %c0 to %c64 step %c32 {

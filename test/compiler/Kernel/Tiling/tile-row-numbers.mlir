@@ -4,8 +4,8 @@ heddle.size @tokens max 64
 !x = tensor<?x20xf32, #heddle.dims<"tokens">>
 !number = tensor<?xf32, #heddle.dims<"tokens">>
 
-// A number for each row is stored before the rows are walked over again, and that walk reads %number: the result does not take over
-// its memory. The rows may take over %x's.
+// A number for each row is stored before the second walk over the rows, and this walk reads %number. So the result does
+// not take over its memory. The rows may take over the memory of %x.
 // CHECK-LABEL: func.func @numbers_beside_rows
 // CHECK: tile.launch @{{[a-z_0-9]+}}Tx20(%arg0, %arg1) {{.*}} reuse [-1, 0]
 func.func @numbers_beside_rows(%x: !x, %number: !number) -> (!number, !x) {

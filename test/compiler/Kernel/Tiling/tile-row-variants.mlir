@@ -1,4 +1,4 @@
-// A decoder's products have kernels for one row, for a few and for many; a call runs one of them.
+// A decoder's matmuls have kernels for one row, for few and for many. A call runs one of them.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v3})' | FileCheck %s
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:software})' | FileCheck %s --check-prefix=ONE
 
@@ -20,7 +20,7 @@ heddle.variable @cache.w.bf16 cache of @w as rounded : tensor<512x512xbf16>
 !two = tensor<?x512xf32, #heddle.dims<"two">>
 !one = tensor<?x512xf32, #heddle.dims<"one">>
 
-// The entry that fills a cache from one that is there is one of decoding.
+// The entry that extends a cache is an entry of decoding.
 // CHECK-LABEL: func.func @step(
 // CHECK: tile.launch @matmul_Tx512(%{{.*}}) grid [#tile.grid<"rows_9_to_128", {{[0-9]+}}, 1>, #tile.grid<"", 1, {{[0-9]+}}>, #tile.grid<"", 1, 1>]
 // CHECK-SAME: variants [#tile.variant<@matmul_Tx512_upto1 grid [#tile.grid<"rows_1_to_1",
@@ -41,7 +41,7 @@ func.func @twoAtMost(%x: !two, %w: tensor<512x512xf32>) -> (!two, tensor<64x512x
   return %p, %c : !two, tensor<64x512xf32>
 }
 
-// One row is all that there may be.
+// There is at most one row, so there are no variants.
 // CHECK-LABEL: func.func @oneAtMost(
 // CHECK: tile.launch @{{.*}} reuse [-1] : (
 func.func @oneAtMost(%x: !one, %w: tensor<512x512xf32>) -> (!one, tensor<64x512xf32>) {
@@ -50,7 +50,8 @@ func.func @oneAtMost(%x: !one, %w: tensor<512x512xf32>) -> (!one, tensor<64x512x
   return %p, %c : !one, tensor<64x512xf32>
 }
 
-// No cache: an entry of training or evaluation, whose calls have many rows. A weight that is kept rounded is no cache.
+// Without a cache it is an entry of training or evaluation, whose calls have many rows. A rounded copy of a weight is
+// no cache.
 // CHECK-LABEL: func.func @training(
 // CHECK: tile.launch @matmul_Tx512(%{{.*}}) grid {{.*}}"rows", {{.*}} reuse [-1] : (
 func.func @training(%x: !x, %w: tensor<512x512xf32>) -> (!x, tensor<512x512xbf16>) {
@@ -59,7 +60,7 @@ func.func @training(%x: !x, %w: tensor<512x512xf32>) -> (!x, tensor<512x512xbf16
   return %p, %c : !x, tensor<512x512xbf16>
 }
 
-// A gradient contracts the rows, and its own rows are those of a weight.
+// A gradient contracts the call's rows. Its own rows are those of a weight.
 // CHECK-LABEL: func.func @gradient(
 // CHECK: tile.launch @matmul_512x512(%{{.*}} reuse [-1] : (
 func.func @gradient(%x: !x, %y: !x) -> (tensor<512x512xf32>, tensor<64x512xf32>) {

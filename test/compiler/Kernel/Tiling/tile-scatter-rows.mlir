@@ -1,4 +1,4 @@
-// Rows that replace others by their indices go there from the kernel that makes them.
+// The kernel that computes rows writes them over the rows that indices name.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:software})' | FileCheck %s
 
 !indices = tensor<?xi32, #heddle.dims<"tokens">>

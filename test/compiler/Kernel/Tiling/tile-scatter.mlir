@@ -1,5 +1,5 @@
-// Sums of rows by their indices, and what a device that runs many workgroups at once makes of it: there a workgroup has
-// some of the indices (here a 512th), so that many rows wait for memory at a time, and reads eight indices at once.
+// Sums of rows with equal indices. On a device that runs many workgroups at once, a workgroup has some of the indices
+// (here a 512th), so that loads of many rows are in flight, and reads eight indices at once.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:software})' | FileCheck %s --check-prefixes=CHECK,SOFTWARE
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cuda:sm_80})' | FileCheck %s --check-prefixes=CHECK,CUDA
 
@@ -17,7 +17,7 @@ func.func @gradient(%i: !indices, %x: !rows) -> tensor<100x256xf32> {
   return %dense : tensor<100x256xf32>
 }
 
-// A lane has a number, and goes through all indices.
+// A lane has a number and loops over all indices.
 // CHECK-LABEL: tile.func @find_first_100x1(
 // CHECK-SAME: %[[I:.*]]: memref<?x1xi32>, %[[TO:.*]]: memref<100x1xi32>, %[[N:.*]]: index)
 // CHECK-DAG: %[[NUMBER:.*]] = tile.index %{{.*}} dim 0
@@ -31,7 +31,7 @@ func.func @gradient(%i: !indices, %x: !rows) -> tensor<100x256xf32> {
 // CHECK: scf.yield %[[NEXT]]
 // CHECK: tile.store %[[FIRST]], %[[TO]]
 
-// A row's place becomes zero, then the row is added where the first row of its index stands.
+// A place of the sums becomes zero first. Then each row is added at the first row with the same index.
 // CHECK-LABEL: tile.func @sum_equal_Tx256(
 // CHECK-SAME: %[[I:.*]]: memref<?x1xi32>, %[[FIRST:.*]]: memref<100x1xi32>, %[[ROWS:.*]]: memref<?x256xf32>, %[[SUMS:.*]]: memref<?x256xf32>, %[[N:.*]]: index)
 // SOFTWARE: scf.for %[[T:.*]] = %c0{{.*}} to %[[N]] step %c1

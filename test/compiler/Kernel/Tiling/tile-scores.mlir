@@ -8,8 +8,8 @@ heddle.size @length max 32
 !indices = tensor<?xi32, #heddle.dims<"tokens">>
 !segments = tensor<?xi32, #heddle.dims<"sequences">>
 
-// Scale and mask are part of the scores' kernel, dropout of the softmax's. What a kernel costs is of the pairs that there
-// are, and of memory for all that there may be: 2 x 32 numbers a token.
+// Scale and mask are in the scores' kernel, and dropout in the softmax's. A kernel's operations count existing pairs
+// only, and its memory traffic all elements: 2 x 32 numbers for each token.
 // CHECK-LABEL: func.func @attention
 // CHECK: tile.launch @locate_T({{.*}}) grid [#tile.grid<"length", 8, 1>, #tile.grid<"sequences", 1, 1>,
 // CHECK: %[[SCORES:.*]] = tile.launch @scores_mulf_mask_Tx2x32({{.*}}) grid [#tile.grid<"length", 32, 1>, #tile.grid<"", 1, 2>, #tile.grid<"sequences", 1, 1>]
@@ -42,15 +42,15 @@ func.func @attention(%x: !tokens {heddle.name = "x"}, %starts: !segments {heddle
   return %y, %z : !tokens, !tokens
 }
 
-// A row's index in its sequence, and the sequence's number, to where the sequence is.
+// Each row's index in its sequence, and the sequence's number, are stored at the sequence's rows.
 // CHECK-LABEL: tile.func @locate_T
 // CHECK: %[[FIRST:.*]] = arith.muli %block_id_x, %c8
 // CHECK: %[[TO:.*]] = arith.addi %[[START:.*]], %[[FIRST]]
 // CHECK: %[[POSITION:.*]] = tile.index %[[FIRST]] dim 0
 // CHECK: tile.store %[[POSITION]], %{{.*}}[%[[TO]], %c0
 
-// The steps up to the sequence's length are products, the rest of the 32 is zero; both are masked, in their place of the
-// head's 32 columns.
+// Steps up to the sequence's length are matmuls, and the rest of the 32 keys is zero. Both are masked, at their places
+// in the head's 32 columns.
 // CHECK-LABEL: tile.func @scores_mulf_mask_Tx2x32
 // CHECK: scf.for %[[AT:.*]] = %c0 to %[[LENGTH:.*]] step %c8
 // CHECK: %[[PRODUCTS:.*]] = tile.dot %{{.*}} {transpose_rhs} : tensor<32x4xf32>, tensor<8x4xf32>
@@ -67,7 +67,7 @@ func.func @attention(%x: !tokens {heddle.name = "x"}, %starts: !segments {heddle
 // CHECK-NOT: tile.dot
 // CHECK: tile.store
 
-// Each head draws from a stream of its own.
+// Each head has a stream of random numbers.
 // CHECK-LABEL: tile.func @softmax_dropout_Tx2x32
 // CHECK: %[[HEAD:.*]] = gpu.block_id y
 // CHECK: %[[COLUMN:.*]] = arith.remui %{{.*}}, %c32
@@ -77,7 +77,7 @@ func.func @attention(%x: !tokens {heddle.name = "x"}, %starts: !segments {heddle
 // CHECK: tile.index %[[COLUMN]] dim 1
 // CHECK: tile.random {{.*}} stream %[[STREAM]]
 
-// Queries, or keys, are owned; what is no pair's is taken as zero.
+// A workgroup owns queries, or keys. Elements that belong to no pair count as zero.
 // CHECK-LABEL: tile.func @context_Tx8
 // CHECK: tile.load %arg0[%{{.*}}] rows(%{{.*}}) {any_padding} : memref<?x64xf32> -> tensor<32x8xf32>
 // CHECK: %[[WEIGHTS:.*]] = arith.select

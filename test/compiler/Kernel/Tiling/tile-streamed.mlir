@@ -1,5 +1,5 @@
-// A thread's matmul of few rows walks down the right side a few rows at a time, and along a block of columns in each step. The sums
-// of the block are in scratch memory.
+// A thread's matmul of few rows walks down the right side a few rows at a time. Each step walks along a block of
+// columns, whose sums are in scratch memory.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v3})' | FileCheck %s
 
 heddle.size @tokens max 8
@@ -57,8 +57,8 @@ func.func @few(%x: !few, %w: tensor<576x576xf32>) -> !few {
 // CHECK: arith.addf %[[SUM]]
 // CHECK: tile.store %{{.*}}, %arg3[
 
-// Words are prefetched two steps ahead. Numbers stay in their place in a word, so the left side's elements are divided by
-// powers of two, and the numbers' biases are taken off. Scales of columns multiply the sums.
+// Words are prefetched two steps ahead. Numbers keep their bits' places in a word. So the left side's elements are
+// divided by powers of two, and the biases of the numbers are subtracted. Scales of columns multiply the sums.
 // CHECK: tile.func @matmul_1x576(
 // CHECK: %[[SUMS:.*]] = tile.shared : memref<1x288xf32
 // CHECK: scf.for %[[K:.*]] = %c0 to %c512 step %c16 {
@@ -79,8 +79,8 @@ func.func @few(%x: !few, %w: tensor<576x576xf32>) -> !few {
 // CHECK: %[[SCALED:.*]] = arith.mulf %{{.*}}, %[[SCALES]]
 // CHECK: tile.store %[[SCALED]], %[[SUMS]]
 
-// Several rows take a group of 32 numbers in a step, and unpack the words one by one. The left side, divided by the
-// powers of two, is in scratch memory.
+// Several rows take a group of 32 numbers in a step and unpack the words one by one. The left side, divided by powers
+// of two, is in scratch memory.
 // CHECK: tile.func @matmul_Tx576(
 // CHECK: %[[KEPT:.*]] = tile.shared : memref<8x32xf32
 // CHECK: %[[SUMS:.*]] = tile.shared : memref<8x288xf32
@@ -101,7 +101,7 @@ func.func @few(%x: !few, %w: tensor<576x576xf32>) -> !few {
 // CHECK: %[[SCALED:.*]] = arith.mulf %[[ALL]]
 // CHECK: arith.addf %[[BEFORE]], %[[SCALED]]
 
-// Half of the registers hold the sums of eight rows. The rows of two steps ahead are prefetched.
+// Half of the registers hold the sums of eight rows. The rows two steps ahead are prefetched.
 // CHECK: tile.func @matmul_Tx576_2(
 // CHECK: tile.shared : memref<8x288xf32
 // CHECK: scf.for %[[K:.*]] = %c0 to %c576 step %c8 {
@@ -111,8 +111,8 @@ func.func @few(%x: !few, %w: tensor<576x576xf32>) -> !few {
 // CHECK-COUNT-8: memref.prefetch %arg1[%{{.*}}, %[[COLUMN]]]
 // CHECK: tile.dot {{.*}} -> tensor<8x8xf32>
 
-// A workgroup takes a panel of 64 columns. Row k of panel p is row 512 p + k of the memory. The words of four steps
-// ahead are prefetched.
+// A workgroup takes a panel of 64 columns. Row k of panel p is row 512 p + k of the memory. The words four steps ahead
+// are prefetched.
 !panels = tensor<576x64xi32>
 func.func @panels(%x: tensor<1x512xf32>, %w: !panels, %s: tensor<144x64xf32>) -> tensor<1x576xf32> {
   %d = heddle.dequantize %w scales(%s) {bits = 4 : i64} : (!panels, tensor<144x64xf32>) -> tensor<512x576xf32>
@@ -139,7 +139,7 @@ func.func @panels(%x: tensor<1x512xf32>, %w: !panels, %s: tensor<144x64xf32>) ->
 // CHECK: tile.load %arg2[%{{.*}}] {any_padding} : memref<144x64xf32> -> tensor<1x32xf32>
 // CHECK: tile.store %{{.*}}, %[[SUMS]]
 
-// Several rows prefetch the words of two steps ahead.
+// Several rows prefetch the words two steps ahead.
 !result = tensor<?x576xf32, #heddle.dims<"tokens">>
 func.func @rows(%x: !rows, %w: !panels, %s: tensor<144x64xf32>) -> !result {
   %d = heddle.dequantize %w scales(%s) {bits = 4 : i64} : (!panels, tensor<144x64xf32>) -> tensor<512x576xf32>

@@ -1,4 +1,4 @@
-// A kernel finds the pixel that each row of a tile is by its number, and reads no row past the last.
+// A kernel finds the pixel of each row of a tile by its number, and reads no row past the last one.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:software})' | FileCheck %s
 
 !x = tensor<?x8xf32, #heddle.dims<"n">>
@@ -19,7 +19,7 @@ func.func @taken(%x: !x) -> !y {
   return %y : !y
 }
 
-// Other pixels are zero.
+// The other pixels are zero.
 // CHECK-LABEL: tile.func @upsample
 // CHECK: %[[IN_ROW:.*]] = arith.cmpi eq
 // CHECK: %[[IN_COLUMN:.*]] = arith.cmpi eq

@@ -1,4 +1,4 @@
-// Products that are added up are loops of one kernel, each along its own contracted dimension.
+// Matmuls that are added are loops of one kernel, each along its own K dimension.
 // RUN: heddle-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:software})' | FileCheck %s
 // RUN: heddle-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(heddle-set-precision{precision=bf16},heddle-fuse-kernels),heddle-tile{target=cuda:sm_90a})' | FileCheck %s --check-prefix=TENSOR
 
@@ -23,7 +23,7 @@ func.func @adapted(%x: !wide, %low: !narrow, %w: tensor<64x64xf32>, %b: tensor<8
 // CHECK: %[[BOTH:.*]] = scf.for %{{.*}} = %{{.*}} to %c8{{.*}} iter_args(%{{.*}} = %[[FIRST]])
 // CHECK: arith.addf %[[BOTH]], %{{.*}}
 
-// On tensor cores too, where operands are of one kind.
+// The same on tensor cores, where all operands have one type.
 // TENSOR-LABEL: func.func @adapted(
 // TENSOR: tile.launch @matmul_matmul_addf_addf_Tx64(
 // TENSOR-NEXT: return
@@ -40,8 +40,8 @@ func.func @adapted(%x: !wide, %low: !narrow, %w: tensor<64x64xf32>, %b: tensor<8
 !narrow = tensor<?x8xf32, #heddle.dims<"tokens">>
 heddle.size @tokens max 2048
 
-// Packed numbers come first: the scales of columns multiply all that is summed up until then. Lanes multiply them, and
-// an adapter's few columns, of 16 bits.
+// Packed numbers come first, because the scales of columns multiply all sums so far. Lanes multiply them, and so they
+// multiply an adapter's few 16-bit columns.
 // CHECK-LABEL: func.func @packed(
 // CHECK-NEXT: %[[Y:.*]] = tile.launch @matmul_matmul_addf_Tx64({{.*}})
 // CHECK-NEXT: return %[[Y]]
@@ -68,7 +68,7 @@ func.func @packed(%x: !wide, %low: !narrow, %words: tensor<16x64xi32>, %scales: 
 !wide = tensor<?x64xf32, #heddle.dims<"tokens">>
 heddle.size @tokens max 2048
 
-// Tensor cores would do more of these columns than lanes should: a kernel each.
+// An adapter with many columns is faster on tensor cores, so each matmul has its own kernel.
 // TENSOR-LABEL: func.func @many_columns(
 // TENSOR: tile.launch @matmul_Tx64
 // TENSOR: tile.launch @matmul_addf_Tx64

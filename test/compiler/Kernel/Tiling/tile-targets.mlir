@@ -34,16 +34,16 @@ func.func @gradient(%x: !rows) -> tensor<64x64xf32> {
 // PORTABLE-SAME: mapping = #tile.mapping<blocks>, vector = 4 : i64, workgroup = 128
 // NVIDIA-SAME: mapping = #tile.mapping<blocks>, vector = 4 : i64, workgroup = 128
 
-// 600000 rows in steps of 8 are 75000 iterations. A device that ends loops silently after 65535 gets steps of 16; one that
-// any Vulkan program may run on could be such a device.
+// 600000 rows in steps of 8 are 75000 iterations. A device that silently ends loops after 65535 gets steps of 16.
+// vulkan:portable may run on such a device.
 // CHECK-LABEL: tile.func @sum_64(
 // SOFTWARE: scf.for {{.*}} step %c16
 // PORTABLE: scf.for {{.*}} step %c16
 // NVIDIA: scf.for {{.*}} step %c8
 
-// 150000 iterations in steps of 4: 12 is the least multiple that is enough.
+// 150000 iterations in steps of 4: 12 is the smallest sufficient multiple of 4.
 // CHECK-LABEL: tile.func @matmul_64x64(
 // SOFTWARE: scf.for {{.*}} step %c12
-// GPUs bring sixteen rows at a time to shared memory.
+// GPUs copy sixteen rows at a time to shared memory.
 // PORTABLE: scf.for {{.*}} step %c16
 // NVIDIA: scf.for {{.*}} step %c16

@@ -1,5 +1,5 @@
-// Tiles of products on tensor cores: large where there are enough of them, so that operands are read less often; what
-// follows a product is computed in parts of its columns, which leaves a lane room for its operands.
+// Tiles of matmuls on tensor cores are large if there are enough of them, so that operands are read less often. An
+// epilogue is computed on a few columns at a time, which leaves a lane registers for its operands.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-set-precision{precision=bf16},heddle-fuse-kernels),heddle-tile{target=cuda:sm_90a})' | FileCheck %s
 
 !x = tensor<?x1024xf32, #heddle.dims<"tokens">>
@@ -16,7 +16,7 @@ func.func @many(%x: !x, %w: tensor<1024x1024xf32>, %r: !x) -> !x {
   return %s : !x
 }
 
-// A gradient of weights: half of the processors are better than tiles so small that the cache is what they wait for.
+// A gradient of weights: using half of the processors is faster than tiles so small that the cache is the bottleneck.
 // CHECK-LABEL: func.func @weights
 // CHECK: tile.launch @matmul{{.*}} grid [#tile.grid<"", 1, 64>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>]
 func.func @weights(%x: !x, %g: !x) -> tensor<1024x1024xf32> {
@@ -33,7 +33,8 @@ func.func @few(%x: !few, %w: tensor<1024x1024xf32>) -> !few {
 
 // CHECK: tile.func @matmul_addf_Tx1024(
 // CHECK-SAME: %[[R:[a-z0-9]*]]: memref<?x1024xf32>, %[[S:[a-z0-9]*]]: memref<?x1024xf32>, %{{.*}}: index) attributes {mapping = #tile.mapping<tensor>, vector = 4 : i64, workgroup = 256 : i64}
-// Workgroups that run at once make a compact part of the result: strips of eight tiles, the last of which may have fewer.
+// Workgroups that run at once compute a compact part of the result: strips of eight tiles. The last strip may have
+// fewer.
 // CHECK: %[[BEGIN:.*]] = gpu.block_id x
 // CHECK: scf.for %[[NUMBER:.*]] = %[[BEGIN]] to %{{.*}} step %c132
 // CHECK: %[[STRIP:.*]] = arith.divui %[[NUMBER]], %c32

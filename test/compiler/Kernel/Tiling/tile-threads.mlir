@@ -1,5 +1,6 @@
-// Products of a thread. The sums, a row of the right side and an element of the left side fill the processor's registers, 16
-// of 8 floats with AVX2 and 32 of 16 floats with AVX-512. Operands are packed 256 places of the contracted dimension at a time.
+// A thread's matmuls. The sums, a row of the right side and an element of the left side fill the processor's registers:
+// 16 of 8 floats with AVX2, 32 of 16 floats with AVX-512. Operands are packed for 256 places of the K dimension at a
+// time.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v3})' | FileCheck %s -DR=6 -DC=16 -DROWS=96 -DWIDTH=144 -DS=8
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v4})' | FileCheck %s -DR=14 -DC=32 -DROWS=112 -DWIDTH=144 -DS=16
 
@@ -30,19 +31,19 @@ func.func @ragged(%x: !ragged, %w: tensor<172x512xf32>) -> !x {
   return %p : !x
 }
 
-// A width that no vector divides: the registers are whole, and the last ones end at the limit.
+// No vector divides the width: the registers are whole, and the last ones end at the limit.
 func.func @tail(%x: !x, %w: tensor<512x172xf32>) -> !ragged {
   %p = heddle.matmul %x, %w : !x, tensor<512x172xf32> -> !ragged
   return %p : !ragged
 }
 
-// Few rows are not worth the packing, and few columns not the streaming (tile-streamed.mlir).
+// Few rows are not worth packing, and few columns are not worth streaming (tile-streamed.mlir).
 func.func @few(%x: tensor<8x512xf32>, %w: tensor<512x48xf32>) -> tensor<8x48xf32> {
   %p = heddle.matmul %x, %w : tensor<8x512xf32>, tensor<512x48xf32> -> tensor<8x48xf32>
   return %p : tensor<8x48xf32>
 }
 
-// The sums of all register tiles are in scratch memory. The left side is read where it is.
+// The sums of all register tiles are in scratch memory. The left side is read in place.
 // CHECK: tile.func @matmul_Tx512(
 // CHECK-DAG: %[[RHS:.*]] = tile.shared : memref<256x[[WIDTH]]xf32
 // CHECK-DAG: %[[SUMS:.*]] = tile.shared : memref<[[ROWS]]x[[WIDTH]]xf32
@@ -66,7 +67,7 @@ func.func @few(%x: tensor<8x512xf32>, %w: tensor<512x48xf32>) -> tensor<8x48xf32
 // CHECK: %[[SUM:.*]] = tile.load %[[SUMS]]{{.*}} -> tensor<1x[[C]]xf32>
 // CHECK: tile.store %[[SUM]], %arg2[%[[ROW]], %[[COLUMN]]]
 
-// A transposed right side is turned while it is packed, column by column.
+// A transposed right side is transposed as it is packed, column by column.
 // CHECK: tile.func @matmul_Tx512_2(
 // CHECK-SAME: mapping = #tile.mapping<columns>
 // CHECK: scf.for %{{.*}} = %c0 to %c512 step %c256 {
@@ -75,7 +76,8 @@ func.func @few(%x: tensor<8x512xf32>, %w: tensor<512x48xf32>) -> tensor<8x48xf32
 // CHECK: %[[PART:.*]] = tile.load %arg1{{.*}}transposed} : {{.*}} -> tensor<[[S]]x[[C]]xf32>
 // CHECK: tile.store %[[PART]], %{{.*}}
 
-// A transposed left side is packed, too. A depth known at run time ends with zeros, so that no product checks limits.
+// A transposed left side is packed too. A K extent known at run time is padded with zeros, so no multiplication checks
+// limits.
 // CHECK: tile.func @matmul_336x512(
 // CHECK-SAME: %[[N:[^ ]*]]: index)
 // CHECK: %[[LHS:.*]] = tile.shared : memref<256x{{.*}}xf32
@@ -86,8 +88,8 @@ func.func @few(%x: tensor<8x512xf32>, %w: tensor<512x48xf32>) -> tensor<8x48xf32
 // CHECK: tile.load %[[LHS]]{{.*}} -> tensor<8x[[R]]xf32>
 // CHECK: tile.dot {{.*}} {transpose_lhs}
 
-// A depth that no step divides: the left side is packed with zeros behind it. The sums of a depth that is packed at once
-// stay in registers.
+// No step divides the K extent: the left side is packed and padded with zeros. If the whole K extent is packed at once,
+// sums stay in registers.
 // CHECK: tile.func @matmul_Tx512_3(
 // CHECK: %[[LHS:.*]] = tile.shared : memref<[[ROWS]]x272xf32
 // CHECK: %[[RHS:.*]] = tile.shared : memref<256x[[WIDTH]]xf32

@@ -1,4 +1,4 @@
-// Which rows are there is asked before the loop along the contracted dimension, and rows before the first read as that one.
+// The existence of rows is checked before the K loop. Rows before the first one are read as the first one.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-lower-windows,heddle-fuse-kernels),heddle-tile{target=vulkan:software})' | FileCheck %s --check-prefixes=CHECK
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-lower-windows,heddle-fuse-kernels),heddle-tile{target=vulkan:software})' | FileCheck %s --check-prefix=FAR
 // RUN: not heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:software})' 2>&1 | FileCheck %s --check-prefix=WHOLE
@@ -35,7 +35,7 @@ func.func @made(%x: !x, %p: !p) -> !u {
   return %u : !u
 }
 
-// Rows that are far away are as far as a number of the launch says, so that a kernel serves all of them.
+// The distance of distant rows is a number of the launch, so that one kernel serves all distances.
 // FAR-LABEL: func.func @far
 // FAR: tile.launch @matmul_Tx64(
 // FAR-SAME: "number_17"

@@ -5,7 +5,8 @@
 !x = tensor<?x64xf32, #heddle.dims<"tokens">>
 heddle.size @tokens max 2048
 
-// The number of rows is known at run time only: it is passed to the kernel, which neither reads nor writes past it.
+// The number of rows is known only at run time. The kernel gets it as an argument, and neither reads nor writes past
+// it.
 // CHECK-LABEL: func.func @elementwise(
 // CHECK: tile.launch @exp_Tx64(%arg0) grid [#tile.grid<"", 1, 2>, #tile.grid<"tokens", 4, 1>, #tile.grid<"", 1, 1>] sizes ["tokens"] reuse [0] :
 // CHECK-LABEL: tile.func @exp_Tx64(
@@ -43,7 +44,8 @@ func.func @elementwise_static(%w: tensor<16x64xf32>) -> tensor<16x64xf32> {
 !column = tensor<?xf32, #heddle.dims<"tokens">>
 heddle.size @tokens max 2048
 
-// A column has nothing to share out but its rows. A row of 50 is read in vectors of 2, up to its end.
+// Lanes share the rows of a column, because it has nothing else to share. A row of 50 is read in vectors of 2, up to
+// its end.
 // CHECK-LABEL: tile.func @negf_T(
 // CHECK-SAME: memref<?x1xf32>, %{{.*}}: memref<?x1xf32>, %[[N:.*]]: index) attributes {mapping = #tile.mapping<rows>
 // CHECK: tile.load %arg0[{{.*}}] rows(%[[N]]) : memref<?x1xf32> -> tensor<8x1xf32>
@@ -64,8 +66,9 @@ func.func @column_and_row(%c: !column, %r: tensor<50xf32>) -> (!column, tensor<5
 !y = tensor<?x50xf32, #heddle.dims<"tokens">>
 heddle.size @tokens max 2048
 
-// 24 rows and 8 columns a lane, which walk together along the contracted dimension. It is a whole number of steps, and rows and columns
-// past the result's end are not stored: what is read there does not matter. The epilogue works on the finished tile.
+// A lane has 24 rows and 8 columns, with one loop along the K dimension, whose extent is a multiple of the step. Rows
+// and columns past the result's end are not stored, so their values do not matter. The epilogue works on the finished
+// tile.
 // CHECK-LABEL: func.func @matmul(
 // CHECK: tile.launch @matmul_addf_Tx50(%arg0, %arg1, %arg2) grid [#tile.grid<"tokens", 24, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>] sizes ["tokens"] reuse [-1] :
 // CHECK-LABEL: tile.func @matmul_addf_Tx50(
@@ -94,7 +97,7 @@ func.func @matmul(%x: !x, %w: tensor<64x50xf32>, %bias: tensor<50xf32>) -> !y {
 !y = tensor<?x96xf32, #heddle.dims<"tokens">>
 heddle.size @tokens max 2048
 
-// The lanes stand along the rows, so that both sides are loaded in vectors along the contracted dimension.
+// The lanes lie along the rows, so both sides are loaded in vectors along the K dimension.
 // CHECK-LABEL: tile.func @matmul_Tx96(
 // CHECK-SAME: mapping = #tile.mapping<rows>
 // CHECK: scf.for {{.*}} step %c8
@@ -112,7 +115,7 @@ func.func @matmul_nt(%x: !x, %w: tensor<96x64xf32>) -> !y {
 !y = tensor<?x96xf32, #heddle.dims<"tokens">>
 heddle.size @tokens max 2048
 
-// A weight's gradient: what is contracted are tokens, and those past the last one must be zeros.
+// A weight's gradient contracts tokens, so rows past the last token must be zero.
 // CHECK-LABEL: func.func @matmul_tn(
 // CHECK: tile.launch @matmul_64x96(%arg0, %arg1) grid [#tile.grid<"", 1, 4>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>] sizes ["tokens"]
 // CHECK-LABEL: tile.func @matmul_64x96(
@@ -132,7 +135,7 @@ func.func @matmul_tn(%x: !x, %g: !y) -> tensor<64x96xf32> {
 !x = tensor<?x256xf32, #heddle.dims<"tokens">>
 heddle.size @tokens max 2048
 
-// The prologue exp makes ones of the zeros past the last row: they are masked before they are summed.
+// The prologue exp turns zeros past the last row into ones, so they are masked before they are summed.
 // CHECK-LABEL: tile.func @sum_exp_256(
 // CHECK-SAME: %[[N:[^:]*]]: index) attributes {mapping = #tile.mapping<columns>
 // CHECK: %[[S:.*]] = scf.for %[[ROW:.*]] = %c0{{.*}} to %[[N]] step %c8{{.*}} iter_args(%[[STATE:.*]] = %{{.*}}) -> (tensor<1x32xf32>)
@@ -157,7 +160,7 @@ func.func @sum_rows(%x: !x) -> tensor<256xf32> {
 !column = tensor<?xf32, #heddle.dims<"tokens">>
 heddle.size @tokens max 2048
 
-// A lane owns a row and walks over it in chunks that divide it.
+// A lane owns a row and walks over it in chunks that divide its width.
 // CHECK-LABEL: func.func @sum_columns(
 // CHECK: tile.launch @sum_T(%arg0) grid [#tile.grid<"tokens", 8, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>]
 // CHECK-LABEL: tile.func @sum_T(
@@ -177,7 +180,7 @@ func.func @sum_columns(%x: !x) -> !column {
 !column = tensor<?xf32, #heddle.dims<"tokens">>
 heddle.size @tokens max 2048
 
-// Three walks over a row: mean, variance, result. The residual's sum is the epilogue of the last one.
+// Three walks over a row: mean, variance, result. The residual's addition is the epilogue of the last walk.
 // CHECK-LABEL: tile.func @layer_norm_addf_Tx256(
 // CHECK-SAME: mapping = #tile.mapping<rows>
 // CHECK: scf.for {{.*}} step %c64
@@ -204,7 +207,7 @@ func.func @layer_norm(%x: !x, %gamma: tensor<256xf32>, %beta: tensor<256xf32>) -
 !indices = tensor<?xi32, #heddle.dims<"tokens">>
 heddle.size @tokens max 2048
 
-// One walk: the largest logit so far, the exponentials relative to it, the sum, the target's logit.
+// One walk: the maximum so far, the exponentials relative to it, the sum, and the target's logit.
 // CHECK-LABEL: tile.func @cross_entropy_T(
 // CHECK-SAME: mapping = #tile.mapping<rows>
 // CHECK: %[[T:.*]] = tile.load %arg1[{{.*}}] rows(%{{.*}}) : memref<?x1xi32> -> tensor<8x1xi32>
@@ -232,7 +235,7 @@ func.func @cross_entropy(%x: !x, %targets: !indices) -> (!column, !column) {
 !indices = tensor<?xi32, #heddle.dims<"tokens">>
 heddle.size @tokens max 2048
 
-// Of equals the first wins: the least column within a chunk, and a later chunk must be better.
+// Of several maxima the first one wins: the smallest column within a chunk, and a later chunk must be greater.
 // CHECK-LABEL: tile.func @argmax_T(
 // CHECK: %[[BEST:.*]]:2 = scf.for
 // CHECK:   %[[LARGEST:.*]] = tile.reduce max %{{.*}} dim 1
@@ -264,8 +267,8 @@ func.func @embedding(%i: tensor<?xi32, #heddle.dims<"tokens">>) -> tensor<?x64xf
 !x = tensor<?x64xf32, #heddle.dims<"tokens">>
 heddle.size @tokens max 2048
 
-// Seed and step are scalars, which leave the registers as wide as the matrix allows; a number depends on the element's
-// place alone. The stream is passed like a size, so that all dropouts of this shape share the kernel.
+// Seed and step are scalars, so registers are as wide as the matrix allows. A random number depends only on the
+// element's place. The stream is passed like a size, so that all dropouts of this shape share the kernel.
 // CHECK: heddle.size @number_7 max 7 fixed
 // CHECK-LABEL: func.func @dropout(
 // CHECK: tile.launch @dropout_Tx64(%arg0, %arg1, %arg2) {{.*}} sizes ["tokens", "number_7"] reuse [0]
@@ -294,7 +297,8 @@ heddle.variable @grad.w gradient of @w as gradient : tensor<100x64xf32>
 heddle.variable @adam.m.w optimizer_state of @w as first_moment : tensor<100x64xf32>
 heddle.variable @adam.v.w optimizer_state of @w as second_moment : tensor<100x64xf32>
 
-// Each result takes over the memory of the variable that it is written to, and all is read before the first store.
+// Each result takes over the memory of the variable that it is written to. All operands are read before the first
+// store.
 // CHECK-LABEL: func.func @adam(
 // CHECK: tile.launch @adam_100x64({{.*}}) grid [#tile.grid<"", 1, 2>, #tile.grid<"", 1, 25>, #tile.grid<"", 1, 1>] sizes [] reuse [0, 2, 3] :
 // CHECK-LABEL: tile.func @adam_100x64(
@@ -317,7 +321,8 @@ func.func @adam(%rate: tensor<1xf32>) {
 
 // -----
 
-// Moments of bf16 take over their variables' memory too. Both are rounded by one random number of a place, in whole numbers of 32 bits.
+// bf16 moments take over the memory of their variables too. One random number for each place, a 32-bit integer, rounds
+// both.
 // CHECK-LABEL: func.func @adam_rounding(
 // CHECK: tile.launch @adam_100x64({{.*}}) grid {{.*}} sizes [] reuse [0, 2, 3] :
 // CHECK-LABEL: tile.func @adam_100x64(
@@ -352,8 +357,8 @@ func.func @adam_rounding(%rate: tensor<1xf32>, %step: tensor<1xi32>) {
 heddle.size @tokens max 2048
 heddle.variable @grad.table gradient : tensor<100x64xf32>
 
-// Rows without an index keep what they hold: the result lives in the destination. A workgroup owns a strip of columns,
-// so that tokens of the same index come after one another.
+// Rows without an index keep their values: the result takes the destination's memory. A workgroup owns a strip of
+// columns, so that tokens with the same index are added one after another.
 // CHECK-LABEL: func.func @scatter_add(
 // CHECK: %[[G:.*]] = heddle.read @grad.table
 // CHECK-NEXT: %[[R:.*]] = tile.launch @scatter_add_100x64(%[[G]], %arg0, %arg1) grid [#tile.grid<"", 1, 2>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>] sizes ["tokens"] reuse [0] {inplace} :
@@ -381,8 +386,8 @@ func.func @scatter_add(%i: tensor<?xi32, #heddle.dims<"tokens">>, %x: tensor<?x6
 heddle.size @source_tokens max 2048
 heddle.size @target_tokens max 2048
 
-// The same program for another size is the same kernel; for another function of the elements it is another one, of the
-// same name but for a number.
+// The same program for another size is the same kernel. Another function of the elements is another kernel, with a
+// number in its name.
 // CHECK-LABEL: func.func @shared(
 // CHECK: tile.launch @mulf_Tx64(%arg0, %arg1) {{.*}}#tile.grid<"source_tokens", 4, 1>{{.*}} sizes ["source_tokens"]
 // CHECK: tile.launch @mulf_Tx64(%arg2, %arg3) {{.*}}#tile.grid<"target_tokens", 4, 1>{{.*}} sizes ["target_tokens"]
@@ -399,8 +404,8 @@ func.func @shared(%s: !source, %s2: !source, %t: !target, %t2: !target) -> (!sou
 
 // -----
 
-// Three projections are three times the workgroups of one: the third axis of the grid says which rows of the weights
-// and which columns of the biases are read, and where the result goes.
+// Three projections have three times the workgroups of one. The third axis of the grid decides which rows of the
+// weights and which columns of the biases are read, and where the result is stored.
 !x = tensor<?x24xf32, #heddle.dims<"n">>
 !y = tensor<?x40xf32, #heddle.dims<"n">>
 heddle.size @n max 100
@@ -428,7 +433,7 @@ func.func @project(%x: !x, %w: tensor<72x40xf32>, %b: tensor<120xf32>) -> (!y, !
 
 // -----
 
-// Their input's gradient is one sum over all of them; a residual's gradient is its epilogue.
+// The gradient of their input is one sum over all of them. A residual's gradient is its epilogue.
 !x = tensor<?x24xf32, #heddle.dims<"n">>
 !y = tensor<?x40xf32, #heddle.dims<"n">>
 heddle.size @n max 100
@@ -449,7 +454,8 @@ func.func @project_grad_input(%w: tensor<48x40xf32>, %a: !y, %b: !y, %r: !x) -> 
 
 // -----
 
-// Their weights' gradients: a workgroup makes a tile of one of them, and the first ones the biases' as well.
+// The gradients of their weights: a workgroup computes a tile of one of them. The first workgroups also compute the
+// biases' gradients.
 !x = tensor<?x24xf32, #heddle.dims<"n">>
 !y = tensor<?x40xf32, #heddle.dims<"n">>
 heddle.size @n max 100
@@ -483,8 +489,8 @@ heddle.size @tokens max 2048
 heddle.size @groups max 64
 heddle.size @longest max 4 longest "lengths"
 
-// A workgroup a segment, a walk over it for each element taken. What it looks at is computed on the way. The bound and its
-// place go from walk to walk; the lanes meet after each.
+// A workgroup has a segment, and walks over it once for each of the k elements. The prologue is computed on the way.
+// Each walk gets the previous maximum and its place. The lanes meet after each walk.
 // CHECK-LABEL: func.func @top_k(
 // CHECK: tile.launch @top_k_addf_Tx3(%arg0, %arg1, %arg2, %arg3) grid [#tile.grid<"groups", 1, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>]
 // CHECK-LABEL: tile.func @top_k_addf_Tx3(

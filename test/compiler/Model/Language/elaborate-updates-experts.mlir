@@ -1,4 +1,5 @@
-// A weight with a matrix for each expert: an update's matmuls and sums are those of each matrix. `rows` are those of all.
+// A weight with a matrix for each expert: an update's matmuls and sums work on each matrix by itself. `rows` counts the
+// rows of all.
 // RUN: heddle-opt %s --heddle-elaborate-updates | FileCheck %s
 
 heddle.optimizer "mine.weft" {parameters = {}, text = "update(w, g) {\0A  size = sqrt(sum(g ^ 2, over = \"all\"))\0A  square = g @ transpose(g)\0A  w - (rate * rows / matrices) * ((square @ g) / size + g @ (transpose(g) @ g))\0A}\0A"}

@@ -1,4 +1,4 @@
-// A text chooses its rule by the weight's role and shape. Weights of one role and shape share a function.
+// A text chooses its rule by the weight's role and shape. Weights with the same role and shape share a function.
 // RUN: heddle-opt %s --heddle-elaborate-updates | FileCheck %s
 // RUN: heddle-opt %s --heddle-elaborate-updates=steps=false | FileCheck %s --check-prefix=NONE
 
@@ -36,6 +36,6 @@ heddle.size @n max 8
 // CHECK: func.func private @update.1({{.*}}, %[[M:.*]]: tensor<8xf32> {heddle.name = "m"}, {{.*}} -> (tensor<8x4xf32> {heddle.name = "new_weight"}, tensor<8xf32> {heddle.name = "new_m"})
 // CHECK-DAG: %[[HALF:.*]] = heddle.fill 5.000000e-01 : f32 : tensor<8xf32>
 // CHECK-DAG: arith.mulf %[[M]], %[[HALF]]
-// The sums of rows are a product with ones.
+// The sums of rows are a matmul with ones.
 // CHECK: heddle.matmul {{.*}} {transpose_rhs} : tensor<1x4xf32>, tensor<8x4xf32> -> tensor<1x8xf32>
 // CHECK: func.func private @update.2

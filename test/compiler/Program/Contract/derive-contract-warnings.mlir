@@ -12,7 +12,7 @@ func.func @lost(%a: tensor<?xi32, #n> {heddle.name = "a"}, %b: tensor<?xi32, #n>
 
 // -----
 
-// A variable of indices to which something else is written.
+// A variable of indices to which other values are written.
 #n = #heddle.dims<"n">
 heddle.size @n max 100
 heddle.variable @chosen cache : tensor<4xi32>
@@ -29,7 +29,7 @@ func.func @use(%table: tensor<9x2xf32> {heddle.name = "table"}) -> tensor<4x2xf3
 
 // -----
 
-// A scan's state that goes on changing: what it begins with says nothing of what it becomes.
+// A scan's state that changes: its initial value says nothing about later ones.
 #tokens = #heddle.dims<"tokens">
 #sequences = #heddle.dims<"sequences">
 #step = #heddle.dims<"step">

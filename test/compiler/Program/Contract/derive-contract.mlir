@@ -1,6 +1,6 @@
 // RUN: heddle-opt %s --heddle-derive-contract --split-input-file | FileCheck %s
 
-// What indexes one tensor gets a limit from the op, whatever the input is called; the tighter limit counts.
+// Indices into one tensor get a limit from the op, whatever the input is called. The tighter limit counts.
 #n = #heddle.dims<"n">
 heddle.size @n max 100
 // CHECK-LABEL: func.func @indices(
@@ -24,7 +24,7 @@ func.func @indices(%words: tensor<?xi32, #n> {heddle.name = "words"},
 
 // -----
 
-// Rows of a tensor whose extent varies.
+// Rows of a tensor with a run-time extent.
 #n = #heddle.dims<"n">
 #m = #heddle.dims<"m">
 heddle.size @n max 100
@@ -40,7 +40,7 @@ func.func @varying(%which: tensor<?xi32, #m> {heddle.name = "which"}, %x: tensor
 
 // -----
 
-// Segments: of queries and keys, and lengths within the size that says how long the longest is, unless it is their maximum.
+// Segments of queries and keys. Lengths are limited by the size that holds the longest one, unless that is its maximum.
 #s = #heddle.dims<"s">
 #q = #heddle.dims<"q">
 heddle.size @s max 4
@@ -65,7 +65,7 @@ func.func @attention(%a: !i {heddle.name = "a"}, %b: !i {heddle.name = "b", hedd
 
 // -----
 
-// Lists of rows: an input's are checked one by one. A window's last rows end where the segment does.
+// Lists of rows: an input's rows are checked one by one. A window's last rows end at the segment's end.
 #s = #heddle.dims<"s">
 heddle.size @s max 4
 heddle.size @longest max 16 longest "lengths"
@@ -103,7 +103,7 @@ func.func @window(%starts: !i {heddle.name = "starts", heddle.limit = 33 : i64},
 
 // -----
 
-// Sums, products with constants, parts and single numbers are followed back to inputs.
+// Sums, products with constants, slices and single numbers are traced to inputs.
 #n = #heddle.dims<"n">
 #part = #heddle.dims<"part">
 heddle.size @n max 100
@@ -127,7 +127,8 @@ func.func @arithmetic(%a: tensor<?xi32, #n> {heddle.name = "a"}, %offset: tensor
 
 // -----
 
-// What is within the rows anyhow needs nothing: clamped indices, the op's own choices, rows that were looked for.
+// Indices that are within the rows anyway need no condition: clamped indices, results of the op itself, and rows that
+// were searched.
 #n = #heddle.dims<"n">
 heddle.size @n max 100
 // CHECK-LABEL: func.func @within(
@@ -150,7 +151,7 @@ func.func @within(%a: tensor<?xi32, #n> {heddle.name = "a"}, %table: tensor<9x4x
 
 // -----
 
-// A variable that holds rows of another gets a limit, if all that is written to it keeps within the limit.
+// A variable that holds row numbers of another gets a limit if all written values keep it.
 #s = #heddle.dims<"s">
 heddle.size @s max 4
 heddle.size @longest max 16 longest "lengths"
@@ -195,7 +196,7 @@ func.func @step(%parents: !i {heddle.name = "parents"}, %row: !i {heddle.name = 
 
 // -----
 
-// Segments that are pooled, of which the longest has a size.
+// Segments that are pooled. A size holds the longest length.
 #n = #heddle.dims<"n">
 #s = #heddle.dims<"s">
 heddle.size @n max 100

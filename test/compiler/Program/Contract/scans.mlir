@@ -1,5 +1,5 @@
-// What a scan's step reads by its rows and its unchanging states is a condition on the entry's inputs; of a state that goes on changing
-// nothing is known outside.
+// Conditions on the rows and the unchanging states that a scan's step reads become conditions on the entry's inputs.
+// Nothing is known outside about a state that changes.
 // RUN: heddle-opt %s --heddle-derive-contract --split-input-file | FileCheck %s
 
 #target = #heddle.dims<"target_tokens">
@@ -14,7 +14,7 @@ heddle.size @source_length max 16 longest "source_lengths"
 heddle.size @step max 8 of @sequences from 0
 !numbers = tensor<?xi32, #sequences>
 !number = tensor<?xi32, #step>
-// Keys of the source, rows of a table by a token's number, and rows of another by the sequence's.
+// Keys of the source, rows of a table by a token's number, and rows of another table by the sequence's number.
 // CHECK-LABEL: func.func @fixed(
 // CHECK-SAME: {heddle.limit = 7 : i64, heddle.name = "kinds"}
 // CHECK-SAME: {heddle.limit = 5 : i64, heddle.name = "langs"}
@@ -49,7 +49,7 @@ func.func @fixed(%x: tensor<?x8xf32, #target> {heddle.name = "x"}, %kinds: tenso
 
 // -----
 
-// The gradients of scores have the conditions of scores, of queries and keys.
+// The gradients of scores have the same conditions on queries and keys as scores.
 #q = #heddle.dims<"q">
 #k = #heddle.dims<"k">
 #s = #heddle.dims<"s">

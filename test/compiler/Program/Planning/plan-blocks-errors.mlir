@@ -1,6 +1,6 @@
 // RUN: heddle-opt %s --heddle-plan=max-allocation=1024 --split-input-file --verify-diagnostics
 
-// A tensor lies in one block.
+// A tensor must fit in one block.
 #g = #tile.grid<"", 1, 1>
 tile.func @widen(%a: memref<1x256xf32>, %r: memref<1x512xf32>)
     attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 1 : i64} { tile.return }
@@ -20,7 +20,7 @@ func.func @given(%x: tensor<?xf32, #heddle.dims<"n">> {heddle.name = "x"}) {
 
 // -----
 
-// Each variable is an allocation, too; views are parts of one.
+// Each variable is an allocation, too. Views are parts of an allocation.
 // expected-error @+1 {{variable 'both' has 2048 bytes, and at most 1024 are allocated at once: make batches or the model smaller, or raise --max-allocation}}
 heddle.variable @both weight : tensor<512xf32>
 heddle.variable @left weight : tensor<256xf32> in @both from 0

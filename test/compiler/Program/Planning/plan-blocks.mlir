@@ -3,8 +3,8 @@
 // RUN: heddle-opt %s --heddle-plan=max-allocation=4096 | FileCheck --check-prefixes=CHECK,TWO %s
 // RUN: heddle-opt %s --heddle-plan=max-allocation=2303 | FileCheck --check-prefixes=CHECK,MORE %s
 
-// Four temporaries of 2048 bytes, three of which live at a time, in one block, in two, and in one each. The limit is rounded down to a
-// multiple of 256 bytes. The launches are the same each time, and so are the barriers.
+// Four temporaries of 2048 bytes, three of which are live at a time, in one block, in two, and in one each. The limit
+// is rounded down to a multiple of 256 bytes. Launches and barriers do not depend on it.
 #g = #tile.grid<"", 1, 1>
 heddle.variable @w weight : tensor<512xf32>
 tile.func @copy(%a: memref<1x512xf32>, %r: memref<1x512xf32>)

@@ -85,7 +85,7 @@ func.func @graph(%x: tensor<8xf32> {heddle.name = "x"}) -> (tensor<8xf32> {heddl
 
 // -----
 
-// Parts that are no launch's results would have to be copied to their places.
+// Parts that no launch computes would have to be copied to their places.
 #g = #tile.grid<"", 1, 1>
 func.func @copied(%x: tensor<8xf32> {heddle.name = "x"}) -> (tensor<16xf32> {heddle.name = "y"}) {
   // expected-error @+1 {{entry 'copied' concatenates a value that would need a copy kernel: the value is not a launch's result, or is also part of another tensor}}
@@ -105,7 +105,7 @@ func.func @beyond(%x: tensor<?x4xf32, #heddle.dims<"n">> {heddle.name = "x"}) ->
 
 // -----
 
-// The parts are as long as the whole, at their maxima.
+// With all sizes at their maxima the parts are as long as the whole.
 #g = #tile.grid<"", 1, 1>
 heddle.size @n max 20
 heddle.size @first max 8 of @n from 0
@@ -119,7 +119,7 @@ func.func @short() -> (tensor<?x4xf32, #heddle.dims<"n">> {heddle.name = "y"}) {
 
 // -----
 
-// One name for the same memory after a write under another one.
+// A variable is read under one name after a write to the same memory under another name.
 #g = #tile.grid<"", 1, 1>
 heddle.variable @both weight : tensor<16xf32>
 heddle.variable @left weight : tensor<8xf32> in @both from 0
@@ -141,7 +141,7 @@ func.func @index(%x: tensor<8xindex> {heddle.name = "x"}) -> (tensor<8xindex> {h
 
 // -----
 
-// A size that is always 0 is no extent of a tensor.
+// A size that is always 0 cannot be the extent of a tensor.
 heddle.size @n max 8
 heddle.size @none max 0 fixed
 func.func @no_rows(%x: tensor<?x4xf32, #heddle.dims<"n">> {heddle.name = "x"}) {

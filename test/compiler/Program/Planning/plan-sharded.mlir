@@ -1,5 +1,6 @@
-// Of an update with a sharded state the plan says by which variable's rows ranks share it out, and along which axis of the grid. What they
-// gather has the place of what they make, the weight's own; of a gradient's sum each gets its rows.
+// For an update with a sharded state the plan says which variable's rows ranks share, and along which axis of the grid.
+// The gathered rows take the place of the update's result, the weight itself. Of a gradient's sum each rank gets its
+// rows.
 // RUN: heddle-opt %s --heddle-tile --heddle-plan | FileCheck %s
 
 heddle.variable @w weight : tensor<64x32xf32>
@@ -11,7 +12,7 @@ heddle.variable @adam.v.v optimizer_state of @v as second_moment : tensor<4096xf
 
 // CHECK: plan.entry @step
 // CHECK: plan.collective reduce_scatter [#plan.binding<arena "", {{[0-9]+}}, 8192>] to [#plan.binding<arena "", {{[0-9]+}}, 8192>] as [@adam.m.w]
-// A vector's elements are its rows.
+// The elements of a vector are its rows.
 // CHECK: plan.launch @adam_4096
 // CHECK-SAME: shard <"adam.m.v", axis 0 tile {{[0-9]+}}>
 // CHECK: plan.launch barrier @adam_64x32 grid [#tile.grid<"", 1, 1>, #tile.grid<"", 1, [[GROUPS:[0-9]+]]>, #tile.grid<"", 1, 1>]
@@ -51,7 +52,7 @@ func.func @step(%g: tensor<64x32xf32> {heddle.name = "g"}, %h: tensor<4096xf32> 
   return
 }
 
-// Moments of 16 bits have half of the weight's bytes.
+// 16-bit moments have half of the weight's bytes.
 heddle.variable @n weight : tensor<64x64xf32>
 heddle.variable @adam.m.n optimizer_state of @n as first_moment : tensor<64x64xbf16> {sharded}
 heddle.variable @adam.v.n optimizer_state of @n as second_moment : tensor<64x64xbf16> {sharded}

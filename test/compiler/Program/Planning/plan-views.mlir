@@ -1,7 +1,7 @@
 // RUN: heddle-opt %s --heddle-plan --split-input-file | FileCheck %s
 
-// Chunks of a tensor are made where they stand in the whole, and read there: views cost no launch. 20 rows of 16 bytes
-// are 8 and 12; the chunk that begins at row 8 begins at byte 128.
+// Chunks of a tensor are computed at their places in the whole, and read there: views cost no launch. 20 rows of 16
+// bytes are chunks of 8 and 12 rows. The chunk that begins at row 8 begins at byte 128.
 #g = #tile.grid<"", 1, 1>
 heddle.size @n max 20
 heddle.size @head max 8 of @n from 0
@@ -24,14 +24,14 @@ func.func @chunks(%x: !x {heddle.name = "x"}) -> (!x {heddle.name = "y"}) {
   %a = tile.launch @copy(%h) grid [#g, #g, #g] sizes ["head"] reuse [-1] : (!h) -> !h
   %b = tile.launch @copy(%t) grid [#g, #g, #g] sizes ["tail"] reuse [-1] : (!t) -> !t
   %whole = heddle.concat %a, %b : !h, !t to !x
-  // A result takes over the whole, which dies here.
+  // A result takes over the memory of the whole, which is not used later.
   %y = tile.launch @copy(%whole) grid [#g, #g, #g] sizes ["n"] reuse [0] : (!x) -> !x
   return %y : !x
 }
 
 // -----
 
-// Another shape is the same memory.
+// A value with another shape is the same memory.
 #g = #tile.grid<"", 1, 1>
 heddle.size @n max 20
 !x = tensor<?x4xf32, #heddle.dims<"n">>
@@ -53,7 +53,7 @@ func.func @shapes(%x: !x {heddle.name = "x"}) -> (!x {heddle.name = "y"}) {
 
 // -----
 
-// The whole lives as long as any of its parts is read; what a part's user reads is waited for.
+// The whole is live as long as any of its parts is read. A reader of a part waits for the launch that writes the whole.
 #g = #tile.grid<"", 1, 1>
 tile.func @make(%r: memref<1x64xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} { tile.return }
 tile.func @use(%a: memref<1x64xf32>, %r: memref<1x64xf32>)
@@ -77,8 +77,8 @@ func.func @parts() -> (tensor<64xf32> {heddle.name = "y"}, tensor<64xf32> {heddl
 
 // -----
 
-// A variable that lies in another one is a range of its memory. The whole is updated in place, after the last reader
-// of a part.
+// A variable inside of another one is a range of its memory. The whole is updated in place, after the last reader of a
+// part.
 #g = #tile.grid<"", 1, 1>
 heddle.variable @left weight : tensor<64xf32> in @both from 0
 heddle.variable @right weight : tensor<64xf32> in @both from 64
@@ -99,7 +99,7 @@ func.func @views() -> (tensor<64xf32> {heddle.name = "y"}) {
   return %y : tensor<64xf32>
 }
 
-// Each part is written where it lies: no barrier between the two.
+// Each part is written at its place, without a barrier between the two.
 // CHECK-LABEL: plan.entry @initialise
 // CHECK:       plan.launch @use {{.*}}, #plan.binding<variable "both", 0, 256>]
 // CHECK-NEXT:  plan.launch @use {{.*}}, #plan.binding<variable "both", 256, 256>]

@@ -1,6 +1,6 @@
 // RUN: heddle-opt %s --heddle-plan --split-input-file | FileCheck %s
 
-// Two temporaries that do not live at the same time share memory; ports keep their names, types and limits.
+// Two temporaries that are not live at the same time share memory. Ports keep their names, types and limits.
 heddle.size @n max 100
 #n = #heddle.dims<"n">
 tile.func @k(%a: memref<?x4xf32>, %r: memref<?x4xf32>, %n: index)
@@ -8,7 +8,7 @@ tile.func @k(%a: memref<?x4xf32>, %r: memref<?x4xf32>, %n: index)
 tile.func @embed(%i: memref<?x1xi32>, %r: memref<?x4xf32>, %n: index)
     attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} { tile.return }
 
-// 100 rows of 16 bytes are 1600 bytes, 1792 with alignment, and two of the four live at a time.
+// 100 rows of 16 bytes are 1600 bytes, 1792 with alignment. Two of the four are live at a time.
 // CHECK-LABEL: plan.entry @chain arena
 // CHECK-SAME:    3584
 // CHECK-NEXT:  plan.input "tokens" : tensor<?xi32, #heddle.dims<"n">> at [[IN:[0-9]+]] bytes 400 limit 37
@@ -35,7 +35,8 @@ func.func @chain(%tokens: tensor<?xi32, #n> {heddle.name = "tokens", heddle.limi
 
 // -----
 
-// A result takes over the memory of an input that dies, and only then. Launches that do not meet need no barrier.
+// A result takes over the memory of an input that is not used later, and only then. Independent launches need no
+// barrier.
 #g = #tile.grid<"", 1, 1>
 tile.func @copy(%a: memref<1x8xf32>, %r: memref<1x8xf32>)
     attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 1 : i64} { tile.return }
@@ -60,8 +61,8 @@ func.func @reuse(%x: tensor<8xf32> {heddle.name = "x"}) -> (tensor<8xf32> {heddl
 
 // -----
 
-// A variable is overwritten after the last use of its old value, and as soon as possible then, but for the sake of an
-// update no barrier is added: that of @w moves up to where the next one is, and that of @count down past the last reader.
+// A variable is overwritten after the last reader of its old value, as early as possible, but an update adds no
+// barrier: the update of @w moves up to the next barrier, and that of @count down past the last reader.
 #g = #tile.grid<"", 1, 1>
 heddle.variable @w weight : tensor<2048xf32>
 heddle.variable @v weight : tensor<2048xf32>
@@ -101,7 +102,7 @@ func.func @step() {
 
 // -----
 
-// The step's number is needed before and after it is counted: it is computed twice.
+// The step's number is needed before and after it is incremented, so it is computed twice.
 #g = #tile.grid<"", 1, 1>
 heddle.variable @count counter : tensor<1xi32>
 tile.func @next(%c: memref<1x1xi32>, %r: memref<1x1xi32>)
@@ -123,8 +124,8 @@ func.func @counted() -> (tensor<2048xf32> {heddle.name = "y"}) {
 
 // -----
 
-// Kernels that change their input in place: both of a chain on a variable, and one on a temporary. A read after the
-// write is the new value, in the same memory.
+// Kernels that change their input in place: both kernels of a chain on a variable, and one on a temporary. A read after
+// the write returns the new value, in the same memory.
 #g = #tile.grid<"", 1, 1>
 heddle.variable @cache cache : tensor<8xf32>
 tile.func @scatter(%a: memref<1x8xf32>, %b: memref<1x8xf32>, %r: memref<1x8xf32>)
@@ -151,7 +152,7 @@ func.func @scatters(%x: tensor<8xf32> {heddle.name = "x"}) -> (tensor<8xf32> {he
 
 // -----
 
-// An argument that is returned stays where it is; a variable that is only read keeps its value, whatever may be reused.
+// A returned argument keeps its memory. A variable that is only read keeps its value, whatever memory is reused.
 #g = #tile.grid<"", 1, 1>
 heddle.variable @w weight : tensor<8xf32>
 tile.func @relu(%a: memref<1x8xf32>, %r: memref<1x8xf32>)
@@ -170,7 +171,7 @@ func.func @through(%x: tensor<8xf32> {heddle.name = "x"})
 
 // -----
 
-// Conditions on a call go along.
+// Conditions on a call are kept in the plan.
 heddle.size @n max 100
 // CHECK-LABEL: plan.entry @conditions
 // CHECK:       plan.segments <at <"n", 0> first <0 plus[<"x" times 1 from 0>]> count <1> of <"", 8>>

@@ -1,7 +1,7 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-expand-cpu-math))' | FileCheck %s
 
-// exp(x) is 2^n e^r, with n the nearest integer to x / ln(2) and r the rest. x is clamped first, so that the exponents
-// fit; the clamps keep NaN.
+// exp(x) is 2^n e^r, where n is the nearest integer to x / ln(2), and r is the rest. x is clamped first, so that the
+// exponents fit. The clamps keep NaN.
 // CHECK-LABEL: tile.func @exp
 tile.func @exp(%a: memref<1x8xf32>) attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 8 : i64} {
   %c0 = arith.constant 0 : index
@@ -34,7 +34,8 @@ tile.func @exp(%a: memref<1x8xf32>) attributes {workgroup = 1 : i64, mapping = #
   tile.return
 }
 
-// exp2(x) needs no scaling: n is the nearest integer to x, and r is (x - n) ln(2). Scalars are expanded likewise.
+// exp2(x) needs no scaling: n is the nearest integer to x, and r is (x - n) ln(2). Scalars are expanded in the same
+// way.
 // CHECK-LABEL: tile.func @exp2
 tile.func @exp2(%a: memref<1x8xf32>) attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 8 : i64} {
   %c0 = arith.constant 0 : index
@@ -51,7 +52,7 @@ tile.func @exp2(%a: memref<1x8xf32>) attributes {workgroup = 1 : i64, mapping = 
   tile.return
 }
 
-// The instructions for 1 / sqrt(x) are estimates: a division and a square root instead.
+// The processor's instructions for 1 / sqrt(x) are estimates, so the pass uses a division and a square root.
 // CHECK-LABEL: tile.func @rsqrt
 tile.func @rsqrt(%a: memref<1x8xf32>) attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 8 : i64} {
   %c0 = arith.constant 0 : index
@@ -66,7 +67,7 @@ tile.func @rsqrt(%a: memref<1x8xf32>) attributes {workgroup = 1 : i64, mapping =
   tile.return
 }
 
-// f16 is computed in f32 and converted by the processor's own instructions.
+// f16 is computed in f32 and converted by the processor's instructions.
 // CHECK-LABEL: tile.func @f16
 tile.func @f16(%a: memref<1x8xf16>) attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 8 : i64} {
   %c0 = arith.constant 0 : index
@@ -107,7 +108,7 @@ tile.func @bf16(%a: memref<1x8xbf16>) attributes {workgroup = 1 : i64, mapping =
   tile.return
 }
 
-// Comparisons are made in f32, and keep their predicate.
+// Comparisons are made in f32 and keep their predicate.
 // CHECK-LABEL: tile.func @cmpf
 tile.func @cmpf(%a: memref<1x8xf16>, %b: memref<1x8xbf16>) attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 8 : i64} {
   %c0 = arith.constant 0 : index
@@ -128,7 +129,7 @@ tile.func @cmpf(%a: memref<1x8xf16>, %b: memref<1x8xbf16>) attributes {workgroup
   tile.return
 }
 
-// So are conversions to integers and the classes of bf16. f16 keeps the bounds of its own normal numbers.
+// Conversions to integers and classes of bf16 also go through f32. f16 keeps the bounds of its own normal numbers.
 // CHECK-LABEL: tile.func @classes
 tile.func @classes(%a: memref<1x8xbf16>, %b: memref<1x8xf16>, %i: memref<1x8xi32>) attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 8 : i64} {
   %c0 = arith.constant 0 : index
@@ -169,7 +170,7 @@ tile.func @constant(%a: memref<1x8xbf16>) attributes {workgroup = 1 : i64, mappi
   // CHECK: %[[SCALAR:.*]] = arith.constant -16384 : i16
   // CHECK: arith.bitcast %[[SCALAR]] : i16 to bf16
   %s = arith.constant -2.0 : bf16
-  // The numbers of columns, as constant folding leaves them.
+  // Numbers of columns, as constant folding leaves them.
   // CHECK: %[[COLUMNS:.*]] = arith.constant dense<[0, 16256, 16384, 16448, 16512, 16544, 16576, 16608]> : vector<8xi16>
   // CHECK: arith.bitcast %[[COLUMNS]] : vector<8xi16> to vector<8xbf16>
   %columns = arith.constant dense<[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]> : vector<8xbf16>

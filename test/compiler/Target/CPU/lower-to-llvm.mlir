@@ -32,7 +32,7 @@ tile.func @scale(%a: memref<?x50xf32>, %b: memref<?x50xf32>, %unused: memref<?x5
   %layer = gpu.block_id z
   %lane = gpu.thread_id x
   %second = arith.addi %column, %lane : index
-  // Rows of 50 elements begin at no multiple of a vector's size: the alignment is an element's.
+  // Rows of 50 elements do not begin at multiples of a vector's size, so the alignment is an element's.
   // CHECK: llvm.getelementptr %[[A]]
   // CHECK: llvm.load %{{.*}} {alignment = 4 : i64} : !llvm.ptr -> vector<2xf32>
   %x = vector.load %a[%row, %second] : memref<?x50xf32>, vector<2xf32>
@@ -50,7 +50,7 @@ tile.func @scale(%a: memref<?x50xf32>, %b: memref<?x50xf32>, %unused: memref<?x5
   tile.return
 }
 
-// A masked access touches the elements that count alone.
+// A masked access touches only the elements that count.
 // CHECK-LABEL: llvm.func @masked(
 // CHECK: %[[X:.*]] = llvm.intr.masked.load %{{.*}}, %[[MASK:.*]], %{{.*}} {alignment = 4 : i32} : {{.*}} -> vector<8xf32>
 // CHECK: llvm.intr.masked.store %[[X]], %{{.*}}, %[[MASK]] {alignment = 4 : i32} : vector<8xf32>
@@ -67,13 +67,13 @@ tile.func @masked(%a: memref<?x50xf32>, %b: memref<?x50xf32>, %n: index)
   tile.return
 }
 
-// Shared tiles are parts of the scratch memory, each at a multiple of 64 bytes. A barrier of one lane is nothing.
+// Shared tiles are parts of the scratch memory, each at a multiple of 64 bytes. A barrier of one lane is erased.
 // CHECK-LABEL: llvm.func @scratch(
 // CHECK-SAME: %[[SCRATCH:[^ ]*]]: !llvm.ptr) attributes {heddle.scratch_bytes = 192 : i32}
 // CHECK-NOT: barrier
 tile.func @scratch(%a: memref<3x8xf32>) attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 8 : i64} {
   %c0 = arith.constant 0 : index
-  // 3 x 8 f32 are 96 bytes, which leave the next tile at byte 128.
+  // 3 x 8 f32 are 96 bytes, so the next tile begins at byte 128.
   // CHECK: %[[S:.*]] = llvm.getelementptr %[[SCRATCH]][0] : (!llvm.ptr) -> !llvm.ptr, i8
   %s = tile.shared : memref<3x8xf32, #gpu.address_space<workgroup>>
   // CHECK: %[[T:.*]] = llvm.getelementptr %[[SCRATCH]][128] : (!llvm.ptr) -> !llvm.ptr, i8
@@ -90,7 +90,7 @@ tile.func @scratch(%a: memref<3x8xf32>) attributes {workgroup = 1 : i64, mapping
   tile.return
 }
 
-// bf16 only moves here, as 16-bit integers.
+// bf16 is only moved here, as 16-bit integers.
 // CHECK-LABEL: llvm.func @move(
 // CHECK: %[[X:.*]] = llvm.load %{{.*}} {alignment = 2 : i64} : !llvm.ptr -> vector<8xi16>
 // CHECK: llvm.store %[[X]], %{{.*}} {alignment = 2 : i64} : vector<8xi16>, !llvm.ptr
@@ -113,7 +113,8 @@ tile.func @ahead(%a: memref<?x50xi32>) attributes {workgroup = 1 : i64, mapping 
   tile.return
 }
 
-// A launch keeps numbers of its thread before the scratch memory. The kernel compares each workgroup's number with the one before.
+// A launch has numbers of its thread in front of the scratch memory. The kernel compares each workgroup's number with
+// the previous one.
 // CHECK-LABEL: llvm.func @changed(
 // CHECK-SAME: %[[SCRATCH:[^ ]*]]: !llvm.ptr) attributes
 // CHECK: %[[KEPT:.*]] = llvm.getelementptr %[[SCRATCH]][-8] : (!llvm.ptr) -> !llvm.ptr, i64

@@ -1,11 +1,11 @@
-// Attention on Hopper: queries, keys and values come to shared memory in panels, and warpgroups multiply keys by queries, and values by the
-// probabilities that lanes have in registers.
+// Attention on Hopper: queries, keys and values come to shared memory in panels. Warpgroups multiply queries by keys,
+// and probabilities in registers by values.
 // RUN: heddle-compile %s -o %t.heddle --target=cuda:sm_90a --precision=bf16 --ptxas=none
 // RUN: heddle-inspect %t.heddle --kernel=attention_Tx512 | FileCheck %s --implicit-check-not=ldmatrix
 // RUN: heddle-compile %s -o %t.80.heddle --target=cuda:sm_80 --precision=bf16 --ptxas=none
 // RUN: heddle-inspect %t.80.heddle --kernel=attention_Tx512 | FileCheck %s --check-prefix=OLDER
 
-// Values are read the other way round than keys.
+// Values are read transposed, keys are not.
 // CHECK: .maxntid 256
 // CHECK-DAG: fence.proxy.async.shared::cta;
 // CHECK-DAG: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {{.*}}}, %rd{{[0-9]+}}, %rd{{[0-9]+}}, adds, 1, 1, 0, 0;

@@ -1,6 +1,6 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-expand-math))' | FileCheck %s
 
-// The power of two is the device's; what the product's rounding took away is made good.
+// The device computes the power of two. A correction restores what the rounded multiplication lost.
 // CHECK-LABEL: tile.func @exp
 tile.func @exp(%a: memref<1x32xf32>) attributes {workgroup = 32 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
@@ -20,7 +20,7 @@ tile.func @exp(%a: memref<1x32xf32>) attributes {workgroup = 32 : i64, mapping =
   tile.return
 }
 
-// Vectors as well; what has an instruction stays.
+// Vectors are expanded as well. Ops with an instruction stay.
 // CHECK-LABEL: tile.func @others
 tile.func @others(%a: memref<?x4xf32>) attributes {workgroup = 32 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
@@ -41,7 +41,7 @@ tile.func @others(%a: memref<?x4xf32>) attributes {workgroup = 32 : i64, mapping
   tile.return
 }
 
-// LLVM has no power, and nothing of 16 bits: both are computed by f32, here and where functions are made of others.
+// LLVM has neither pow nor 16-bit functions for NVIDIA GPUs. Both are computed in f32, also inside of other functions.
 // CHECK-LABEL: tile.func @functions
 // CHECK-NOT: math.{{powf|cbrt|atan2|sinh|log10|log2|tanh|exp }}
 // CHECK-NOT: arith.remf

@@ -1,6 +1,6 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(heddle-lower-to-nvvm{chip=sm_90a})' | FileCheck %s
 
-// Arguments are addresses; a size is read from its address once.
+// Arguments are addresses. A size is read from its address once.
 // CHECK-LABEL: gpu.module @scale [#nvvm.target<{{.*}}chip = "sm_90a"
 // CHECK: llvm.func @main(%[[A:.*]]: !llvm.ptr<1>, %[[B:.*]]: !llvm.ptr<1>, %[[N:.*]]: !llvm.ptr<1>)
 // CHECK-SAME: nvvm.kernel, nvvm.maxntid = array<i32: 32>
@@ -13,7 +13,7 @@ tile.func @scale(%a: memref<?x64xf32>, %b: memref<?x64xf32>, %n: index)
   // CHECK: nvvm.read.ptx.sreg.tid.x : i32
   %lane = gpu.thread_id x
   %column = arith.muli %lane, %c4 : index
-  // The constant part of an index stays apart, so that rows share the rest.
+  // The constant part of an index stays separate, so that rows share the rest.
   // CHECK: %[[WIDE:.*]] = llvm.sext %{{.*}} : i32 to i64
   // CHECK: %[[FIRST:.*]] = llvm.getelementptr %[[A]][%[[WIDE]]] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f32
   // CHECK: %[[NEXT:.*]] = llvm.getelementptr %[[FIRST]][64] : (!llvm.ptr<1>) -> !llvm.ptr<1>, f32
@@ -49,7 +49,7 @@ tile.func @exchange(%a: memref<1x32xf32>) attributes {workgroup = 32 : i64, mapp
   tile.return
 }
 
-// What lanes exchange has 32 bits: numbers of 16 bits go two by two, or one as a word.
+// Lanes exchange 32 bits: 16-bit numbers go two at a time, or one in a word.
 // CHECK-LABEL: gpu.module @exchange_halves
 tile.func @exchange_halves(%a: memref<1x128xbf16>, %b: memref<1x32xf16>) attributes {workgroup = 32 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
@@ -76,7 +76,7 @@ tile.func @exchange_halves(%a: memref<1x128xbf16>, %b: memref<1x32xf16>) attribu
   tile.return
 }
 
-// The parts of shared memory follow one another.
+// Parts of shared memory follow one another.
 // CHECK-LABEL: gpu.module @shared
 // CHECK-SAME: heddle.shared_bytes = 3072 : i32
 // CHECK: llvm.mlir.global external @shared_memory() {addr_space = 3 : i32, alignment = 128 : i64} : !llvm.array<0 x i8>
@@ -103,7 +103,7 @@ tile.func @shared(%a: memref<64x64xbf16>) attributes {workgroup = 128 : i64, map
   tile.return
 }
 
-// If one part needs a larger alignment, all parts have it.
+// If one part needs a larger alignment, all parts get it.
 // CHECK-LABEL: gpu.module @aligned
 // CHECK-SAME: heddle.shared_bytes = 3072 : i32
 // CHECK: llvm.mlir.global external @shared_memory() {addr_space = 3 : i32, alignment = 1024 : i64}
@@ -117,8 +117,8 @@ tile.func @aligned(%a: memref<1x4xf32>) attributes {workgroup = 128 : i64, mappi
   tile.return
 }
 
-// Rows that lie apart, so that neighbours begin in different banks, lie apart in memory too, and count in its size; what
-// follows begins at a row of the banks.
+// Padded rows, which begin in different banks, are also padded in memory, and the padding counts in the size. The next
+// part begins at a multiple of all banks.
 // CHECK-LABEL: gpu.module @apart
 // CHECK-SAME: heddle.shared_bytes = 4480 : i32
 tile.func @apart(%a: memref<16x64xf32>) attributes {workgroup = 128 : i64, mapping = #tile.mapping<blocks>, vector = 4 : i64} {
@@ -135,8 +135,8 @@ tile.func @apart(%a: memref<16x64xf32>) attributes {workgroup = 128 : i64, mappi
   tile.return
 }
 
-// Of an exclusive or with a constant along a row of a power of two columns, the sum that all columns share comes first. A
-// power that may be rough is one instruction, others are LLVM's.
+// In an exclusive or with a constant, along a row whose number of columns is a power of two, the sum that all columns
+// share comes first. An approximate power is one instruction; LLVM expands exact ones.
 // CHECK-LABEL: gpu.module @exclusive
 tile.func @exclusive(%a: memref<64x64xbf16>, %b: memref<1x32xf32>) attributes {workgroup = 32 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index

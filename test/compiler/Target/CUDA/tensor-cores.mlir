@@ -1,4 +1,5 @@
-// The whole way of a product and of attention to tensor cores: copies ahead, operands from shared memory, mma.sync.
+// A matmul and attention on their whole way to tensor cores: asynchronous copies, operands from shared memory,
+// mma.sync.
 // RUN: heddle-compile %s -o %t.heddle --target=cuda:sm_80 --precision=bf16
 // RUN: heddle-inspect %t.heddle --kernel=matmul_truncf_Tx64 | FileCheck %s --check-prefix=PRODUCT
 // RUN: heddle-inspect %t.heddle --kernel=attention_Tx64 | FileCheck %s --check-prefix=ATTENTION
@@ -33,10 +34,10 @@
 // PRODUCT: ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16
 // PRODUCT: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
 
-// A step is long: ptxas is not to make straight code of several.
+// A step is long, so ptxas is told not to unroll the loop.
 // LOOP: .pragma "nounroll";
 
-// The probabilities go from one product's registers to the other's.
+// The probabilities stay in the first matmul's registers as an operand of the second.
 // ATTENTION-DAG: shfl.sync.bfly.b32
 // ATTENTION-DAG: ex2.approx.ftz.f32
 // ATTENTION-DAG: cvt.rn.bf16x2.f32
@@ -45,7 +46,7 @@
 
 // F16: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
 
-// Operands of f32 are rounded to the nearest, not cut off.
+// f32 operands are rounded to nearest, not truncated.
 // TF32: cvt.rna.tf32.f32
 // TF32: mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32
 

@@ -1,10 +1,10 @@
-// A large product on Hopper: producers that copy ahead, and warpgroups that read both operands from shared memory.
+// A large matmul on Hopper: producers copy ahead, and warpgroups read both operands from shared memory.
 // RUN: heddle-compile %s -o %t.heddle --target=cuda:sm_90a --precision=bf16 --ptxas=none
 // RUN: heddle-inspect %t.heddle --kernel=matmul_Tx1024 | FileCheck %s
 // RUN: heddle-compile %s -o %t.80.heddle --target=cuda:sm_80 --precision=bf16 --ptxas=none
 // RUN: heddle-inspect %t.80.heddle --kernel=matmul_Tx1024 | FileCheck %s --check-prefix=OLDER
 
-// Operands begin at multiples of what a swizzle exchanges.
+// Operands begin at multiples of the swizzle's period.
 // CHECK: .target sm_90a
 // CHECK: .extern .shared .align 1024
 // CHECK: .maxntid 384

@@ -1,7 +1,7 @@
 // RUN: heddle-opt %s --heddle-lower-to-spirv | FileCheck %s
 
-// Shared memory is an array of vectors of four: accesses of four elements are one, fewer are one each. Barriers make
-// what is written visible, and accesses say that others are concerned.
+// Shared memory is an array of vectors of four. An access to four elements is one vector; fewer elements are accessed
+// one by one. Barriers make writes visible, and accesses are marked as non-private.
 // CHECK-LABEL: spirv.module @product PhysicalStorageBuffer64 Vulkan
 // CHECK-SAME: #spirv.vce<v1.6, [{{.*}}Float16, StorageBuffer16BitAccess, RoundingModeRTE, CooperativeMatrixKHR, GroupNonUniform], [SPV_KHR_cooperative_matrix]>
 // CHECK-DAG: spirv.GlobalVariable @shared_0 : !spirv.ptr<!spirv.array<320 x vector<4xf16>>, Workgroup>
@@ -31,7 +31,7 @@ tile.func @product(%a: memref<?x32xf16>, %c: memref<64x32xf32>)
   %row = arith.muli %subgroup, %c16 : index
   %zero = arith.constant 0.0 : f32
   %sum = gpu.subgroup_mma_constant_matrix %zero : !gpu.mma_matrix<16x16xf32, "COp">
-  // Rows are ten vectors apart.
+  // Rows begin ten vectors after each other.
   // CHECK: %[[TEN:.*]] = spirv.Constant 10 : i32
   // CHECK: spirv.KHR.CooperativeMatrixLoad %{{.*}}, %[[TEN]], <RowMajor>, <NonPrivatePointer> : {{.*}} -> !spirv.coopmatrix<16x16xf16, Subgroup, MatrixA>
   %l = gpu.subgroup_mma_load_matrix %left[%c0, %c0] {leadDimension = 40 : index} : memref<32x32xf16, strided<[40, 1]>, #gpu.address_space<workgroup>> -> !gpu.mma_matrix<16x16xf16, "AOp">
@@ -49,5 +49,5 @@ tile.func @product(%a: memref<?x32xf16>, %c: memref<64x32xf32>)
   vector.store %z, %c[%lane, %c0] : memref<64x32xf32>, vector<4xf32>
   tile.return
 }
-// Numbers become f16 by rounding to the nearest, which Vulkan does not promise unless a kernel asks.
+// Conversions to f16 round to nearest, which Vulkan does not promise unless a kernel asks for it.
 // CHECK: spirv.ExecutionMode @main "RoundingModeRTE", 16

@@ -1,6 +1,6 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(heddle-lower-to-spirv,spirv.module(cse))' | FileCheck %s
 
-// f16 that no argument has needs what f16 in memory does, and is rounded to nearest.
+// f16 values that are no arguments need the capability for f16 in memory, and are rounded to nearest.
 // CHECK-LABEL: spirv.module @rounded
 // CHECK-SAME: #spirv.vce<v1.5, [Shader, PhysicalStorageBufferAddresses, VulkanMemoryModel, Float16, StorageBuffer16BitAccess, RoundingModeRTE], []>
 // CHECK: spirv.FConvert %{{.*}} : vector<4xf32> to vector<4xf16>
@@ -58,7 +58,7 @@ tile.func @powers(%a: memref<1x8xf32>, %b: memref<4x4xf16>) attributes {workgrou
   tile.return
 }
 
-// What these compute is compared in test/conformance/arithmetic.py.
+// test/conformance/arithmetic.py compares the results of these ops.
 // CHECK-LABEL: spirv.module @others
 // CHECK-NOT: math.
 // CHECK: spirv.EntryPoint
@@ -74,7 +74,7 @@ tile.func @others(%a: memref<4x64xf32>) attributes {workgroup = 8 : i64, mapping
   tile.return
 }
 
-// Numbers of one bit wrap at 2 and are signed: true is -1.
+// One-bit numbers wrap at 2 and are signed: true is -1.
 // CHECK-LABEL: spirv.module @booleans
 // CHECK: spirv.LogicalNotEqual
 // CHECK: spirv.LogicalAnd

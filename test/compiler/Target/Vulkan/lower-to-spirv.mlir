@@ -1,6 +1,6 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(heddle-lower-to-spirv,spirv.module(cse))' | FileCheck %s
 
-// Arguments are pointers in the push constants; a size is read from there once. Nothing needs integers of 64 bits.
+// Arguments are pointers in the push constants. A size is read from there once. Nothing needs 64-bit integers.
 // CHECK-LABEL: spirv.module @scale PhysicalStorageBuffer64 Vulkan
 // CHECK-SAME: #spirv.vce<v1.5, [Shader, PhysicalStorageBufferAddresses, VulkanMemoryModel], []>
 // CHECK: spirv.GlobalVariable @arguments : !spirv.ptr<!spirv.struct<(!spirv.ptr<!spirv.struct<(!spirv.rtarray<f32, stride=4> [0])>, PhysicalStorageBuffer> [0],
@@ -17,7 +17,7 @@ tile.func @scale(%a: memref<?x64xf32>, %b: memref<?x64xf32>, %n: index)
   %row = gpu.block_id y
   %lane = gpu.thread_id x
   %column = arith.muli %lane, %c4 : index
-  // The constant part of an index stays apart, so that rows share the rest.
+  // The constant part of an index stays separate, so that rows share the rest.
   // CHECK: %[[LINEAR:.*]] = spirv.IAdd
   // CHECK: %[[FIRST:.*]] = spirv.AccessChain %[[SOURCE]][%{{.*}}, %[[LINEAR]]] : {{.*}} -> !spirv.ptr<f32, PhysicalStorageBuffer>
   // CHECK: %[[VECTORS:.*]] = spirv.Bitcast %[[FIRST]] : {{.*}} to !spirv.ptr<!spirv.struct<(!spirv.rtarray<vector<4xf32>, stride=16> [0])>, PhysicalStorageBuffer>
@@ -39,7 +39,7 @@ tile.func @scale(%a: memref<?x64xf32>, %b: memref<?x64xf32>, %n: index)
   tile.return
 }
 
-// The error function is no instruction: it is made of arithmetic.
+// There is no instruction for the error function, so it is expanded to arithmetic.
 // CHECK-LABEL: spirv.module @erf
 // CHECK: spirv.Select
 // CHECK: spirv.EntryPoint
@@ -51,7 +51,7 @@ tile.func @erf(%a: memref<?x64xf32>) attributes {workgroup = 8 : i64, mapping = 
   tile.return
 }
 
-// Lanes that exchange values count themselves as their subgroup does.
+// Lanes that exchange values are numbered as in their subgroup.
 // CHECK-LABEL: spirv.module @exchange
 // CHECK-SAME: GroupNonUniform, GroupNonUniformShuffle]
 // CHECK: built_in("SubgroupLocalInvocationId")
@@ -61,7 +61,7 @@ tile.func @exchange(%a: memref<1x8xf32>) attributes {workgroup = 8 : i64, mappin
   %c8 = arith.constant 8 : i32
   %lane = gpu.thread_id x
   %x = memref.load %a[%c0, %lane] : memref<1x8xf32>
-  // A broadcast would be right too, but is slow in software.
+  // A broadcast would be correct too, but is slow in software.
   // CHECK: spirv.GroupNonUniformShuffle <Subgroup>
   %y, %valid = gpu.shuffle idx %x, %c3, %c8 : f32
   // CHECK: spirv.GroupNonUniformShuffleXor <Subgroup>
@@ -70,7 +70,7 @@ tile.func @exchange(%a: memref<1x8xf32>) attributes {workgroup = 8 : i64, mappin
   tile.return
 }
 
-// The power of two is an instruction of the device's.
+// The power of two is an instruction.
 // CHECK-LABEL: spirv.module @powers
 // CHECK: %[[ONE:.*]] = spirv.GL.Exp2 %{{.*}} : f32
 // CHECK: spirv.GL.Exp2 %{{.*}} : vector<4xf32>
@@ -87,7 +87,7 @@ tile.func @powers(%a: memref<1x8xf32>, %b: memref<?x4xf32>, %n: index)
   tile.return
 }
 
-// What an inner loop results in is selected before an outer one goes on with it: MLIR's serializer would lose it.
+// An inner loop's result is selected before an outer loop yields it. MLIR's serializer would lose it otherwise.
 // CHECK-LABEL: spirv.module @nested
 // CHECK: spirv.mlir.loop
 // CHECK: %[[INNER:.*]] = spirv.mlir.loop -> f32
@@ -110,7 +110,7 @@ tile.func @nested(%a: memref<8x1xf32>) attributes {workgroup = 8 : i64, mapping 
   tile.return
 }
 
-// Lanes of blocks are numbered across subgroups of whatever width, of which eight neighbours share one.
+// The lanes of blocks are numbered across subgroups of any width. Eight neighbouring lanes share a block row.
 // CHECK-LABEL: spirv.module @blocks
 // CHECK-SAME: heddle.exchange = 8
 // CHECK: %[[ID:.*]] = spirv.Load "Input" %{{.*}}
@@ -128,7 +128,7 @@ tile.func @blocks(%a: memref<128x1xf32>) attributes {workgroup = 128 : i64, mapp
   tile.return
 }
 
-// bf16 is in memory alone, as whole numbers of 16 bits, two to a word where there are two; in registers it is f32.
+// bf16 exists only in memory, as 16-bit integers, in pairs where there are two. In registers it is f32.
 // CHECK-LABEL: spirv.module @shorts
 // CHECK-SAME: #spirv.vce<v1.5, [Shader, PhysicalStorageBufferAddresses, VulkanMemoryModel, Int16, StorageBuffer16BitAccess], []>
 // CHECK: !spirv.rtarray<i16, stride=2>
@@ -145,7 +145,7 @@ tile.func @shorts(%a: memref<4x64xbf16>, %b: memref<4x64xf32>) attributes {workg
   // CHECK: %[[Y:.*]] = spirv.FMul %[[X]], %[[X]]
   %wide = arith.extf %x : vector<4xbf16> to vector<4xf32>
   %y = arith.mulf %wide, %wide : vector<4xf32>
-  // To nearest even: half of what is cut off is added, and the last bit that stays.
+  // Rounds to nearest even: adds half of the last place, and the last bit that stays.
   // CHECK: %[[BITS:.*]] = spirv.Bitcast %[[Y]] : vector<4xf32> to vector<4xi32>
   // CHECK: spirv.IAdd %[[BITS]], %{{.*}} : vector<4xi32>
   // CHECK: %[[ROUNDED:.*]] = spirv.Select

@@ -30,13 +30,13 @@ tile.func @scale(%a: memref<?x64xf32>, %b: memref<?x64xf32>, %c: memref<1x64xi32
   // CHECK: spirv.ImageFetch %[[TEXELS]], %[[NEXT]]
   %below = arith.addi %row, %c1 : index
   %y = vector.load %a[%below, %column] : memref<?x64xf32>, vector<4xf32>
-  // A constant that is no multiple of four is added before the division.
+  // A constant that is no multiple of four is added before the division by four.
   // CHECK: %[[SUM:.*]] = spirv.IAdd %{{.*}}, %cst2_i32
   // CHECK: %[[ODD:.*]] = spirv.ShiftRightArithmetic %[[SUM]]
   // CHECK: spirv.ImageFetch %[[TEXELS]], %[[ODD]]
   %off = arith.addi %column, %c2 : index
   %z = vector.load %a[%row, %off] : memref<?x64xf32>, vector<4xf32>
-  // Whole numbers are the bits of a texel. A scalar, and what is written: by address.
+  // Integers are the bits of a texel. Scalars, and matrices that the kernel writes, are accessed by address.
   // CHECK-NOT: spirv.ImageFetch
   // CHECK: spirv.Load "PhysicalStorageBuffer" %{{.*}} : f32
   %s = memref.load %a[%row, %lane] : memref<?x64xf32>
@@ -57,7 +57,7 @@ tile.func @scale(%a: memref<?x64xf32>, %b: memref<?x64xf32>, %c: memref<1x64xi32
   tile.return
 }
 
-// If vectors have two elements, so have texels: element / 2 is the texel. Single elements are fetched too.
+// With vectors of two elements texels have two, too: element / 2 is the texel. Single elements are also fetched.
 // CHECK-LABEL: spirv.module @pairs
 // CHECK-SAME: heddle.texel_floats = 2
 // CHECK: %[[TEXEL:.*]] = spirv.ShiftRightArithmetic %{{.*}}, %cst1_i32
@@ -83,8 +83,8 @@ tile.func @pairs(%a: memref<?x66xf32>, %b: memref<?x66xf32>)
   tile.return
 }
 
-// The kernels of these launches get a whole variable, a part of a variable, and a tensor with an odd number of elements.
-// Only the first may be a texel buffer.
+// The kernels of these launches get a whole variable, a part of a variable, and a tensor with an odd number of
+// elements. Only the first may be a texel buffer.
 heddle.variable @whole weight : tensor<4x66xf32>
 heddle.variable @both weight : tensor<7x66xf32>
 heddle.variable @part weight : tensor<3x66xf32> in @both from 4

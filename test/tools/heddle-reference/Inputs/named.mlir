@@ -1,4 +1,4 @@
-// Sequences with names of their own, and a number of which nothing is known.
+// Sequences with names of their own, and a number without a known meaning.
 heddle.size @n max 64
 heddle.size @s max 5
 heddle.size @l max 16 longest "len"

@@ -3,7 +3,7 @@ heddle.size @n max 8
 heddle.variable @state weight : tensor<4xf32>
 heddle.variable @part weight : tensor<2xf32> in @state from 1
 
-// %gone is zero but for rounding, and nothing beside %scaled; %coarse loses most of its digits in 32 bits.
+// %gone is zero except for rounding errors, and negligible beside %scaled. %coarse loses most of its digits in 32 bits.
 func.func @f(%x: tensor<?x2xf32, #n> {heddle.name = "x"}) -> (tensor<?x2xf32, #n> {heddle.name = "same"}) {
   %minus_two = heddle.fill -2.0 : f32 : tensor<?x2xf32, #n>
   %one = heddle.fill 1.0 : f32 : tensor<?x2xf32, #n>

@@ -1,4 +1,4 @@
-// Rows that are written by number: a table of many rows, and one of as many as the call has.
+// Rows that are written by index: a table with many rows, and a table with as many rows as the call has.
 heddle.size @n max 20
 heddle.size @few max 6
 !x = tensor<?x4xf32, #heddle.dims<"n">>
