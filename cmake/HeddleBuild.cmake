@@ -1,5 +1,5 @@
-# What every target of Heddle is built with, whoever configures: the language, where things are put, the warnings, and
-# the compiler cache and linker that make a rebuild quick.
+# Settings of all targets of Heddle, for every configuration: the language, output folders, warnings, and the compiler
+# cache and linker that make a rebuild quick.
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)

@@ -52,7 +52,7 @@ heddle_headers(MLIR heddle_mlir)
 function(heddle_tablegen target td)
   set(LLVM_TARGET_DEFINITIONS "${td}")
   set(TABLEGEN_OUTPUT)
-  # What a .td file may include, which is also what mlir_tablegen reads from the folder it is called in.
+  # Folders that .td files may include. mlir_tablegen reads this property of the folder in which it is called.
   include_directories(SYSTEM ${MLIR_INCLUDE_DIRS})
   include_directories("${PROJECT_SOURCE_DIR}")
   set(output)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a stranger meets: a bare Debian in a folder of its own, a clone of this repository's last commit in it, then
-# tools/demo.sh and tools/test.sh there, from nothing. Needs root, debootstrap and the network.
+# Tests a first build: installs a bare Debian in a folder, clones this repository's last commit into it, and runs
+# tools/demo.sh and tools/test.sh there. Needs root, debootstrap and the network.
 #
 #   test/bare.sh debian-12|debian-13 [--folder DIR] [--cache DIR] [--no-shm] [--mirror URL] [-- COMMAND...]
 #   test/bare.sh debian-12|debian-13 --package FILE.deb ...

@@ -274,7 +274,7 @@ private:
   }
 
   const int64_t mostStages, bytesOfLane, warpgroup;
-  // Of the loop that is being rebuilt:
+  // For the loop that is being rebuilt:
   DotOp ofWarpgroups; // the product that warpgroups compute, or null
   int64_t stages = 0, lead = 0;
   bool isCounted = false, isEarly = false;

@@ -1,4 +1,4 @@
-// What the layouts that distribute a tile over lanes have in common.
+// The interface of all layouts that distribute a tile over lanes.
 #ifndef TILE_INTERFACES_TD
 #define TILE_INTERFACES_TD
 

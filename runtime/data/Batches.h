@@ -67,7 +67,7 @@ struct Batch {
   // For each token to predict: 1, or 0 if it does not count. Empty if all count.
   std::vector<float> weights;
 
-  // Of pairs of targets, for each sequence: the other sequence of its pair, and 1 if it is the preferred one, else -1.
+  // If targets come in pairs, for each sequence: the other sequence of its pair; 1 if it is the preferred one, else -1.
   std::vector<int32_t> partner;
   std::vector<float> preferred;
 

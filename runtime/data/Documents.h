@@ -8,7 +8,7 @@
 
 namespace heddle {
 
-// What counts as a document: a line, the lines between blank lines, or the whole file.
+// A document is a line, the lines between two blank lines, or the whole file.
 enum class DocumentKind { Line, BetweenBlankLines, File };
 
 class TextDocuments final : public LineExamples {

@@ -36,7 +36,7 @@ struct Marks {
       text.insert(text.begin(), sourceBegin.begin(), sourceBegin.end());
     return text;
   }
-  // Such tokens with the end mark. Images have no tokens.
+  // Returns the tokens of a source with the end mark, if sources end with one. Images have no tokens.
   std::vector<int32_t> markSource(std::span<const int32_t> sentence) const {
     std::vector<int32_t> tokens(sentence.begin(), sentence.end());
     if (endsSources && image.pixels() == 0)

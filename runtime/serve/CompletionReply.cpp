@@ -10,7 +10,7 @@ namespace {
 
 size_t characters(const std::string &text) { return codePoints(text).size(); }
 
-// What both kinds of answers share: `object` names an answer, and `event` a part of one.
+// The common base of both kinds of answers. `object` is the name of a whole answer, `event` that of a part.
 class Reply : public TextReply {
 protected:
   template <typename... Base>

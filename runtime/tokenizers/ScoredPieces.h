@@ -9,7 +9,7 @@
 
 namespace heddle {
 
-// Of several pairs with the highest score, the leftmost is merged.
+// Merges the pair with the highest score. If several pairs have it, the leftmost one is merged.
 class ScoredPieces final : public PieceModel {
 public:
   struct Piece {

@@ -51,7 +51,7 @@ Result<Parts> partsOf(const ChatTemplates &templates, Conversation conversation,
   HEDDLE_ASSIGN(RenderedChat whole, templates.render(conversation));
   if (chosen->marksGeneration())
     return cut(whole.text, whole.generated);
-  // Of each assistant message, the model learns the text that follows the generation prompt.
+  // The model learns the part of each assistant message that follows the generation prompt.
   std::vector<RenderedChat::Span> spans;
   const nlohmann::ordered_json &messages = conversation.messages;
   for (size_t i = 0; i < messages.size(); ++i) {

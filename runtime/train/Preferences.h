@@ -22,7 +22,7 @@ struct PreferenceLoss {
 
   // Null if the model is not trained on pairs.
   static std::optional<PreferenceLoss> of(const ModelDescription &model);
-  // Of a pair's margin: by how much more than the reference the model prefers the chosen answer.
+  // Returns the loss of a pair. `margin` says by how much more than the reference the model prefers the chosen answer.
   double of(double margin) const;
 };
 

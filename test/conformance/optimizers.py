@@ -76,7 +76,7 @@ def module(name, arguments):
     else:
         lines += [f"func.func @train({inputs}) -> ({output}) {{", *body, f"  %used = heddle.minimize {total} {{{attributes}}} rate {{",
                   *rate, "  return %used : tensor<1xf32>", "}"]
-    # What tells that a weight has a matrix for each expert.
+    # The size by which the compiler sees that a weight has a matrix for each expert.
     lines.append('heddle.size @rows max 8')
     for key, shape in SHAPES.items():
         if key.endswith("experts"):

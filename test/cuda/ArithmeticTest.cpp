@@ -502,7 +502,7 @@ TEST_F(ArithmeticTest, Arithmetic16) {
   std::vector<Row> rows;
   std::mt19937 random(4);
   for (int i = 0; i < 1000; ++i) {
-    // Of moderate size, so that f64 holds every result exactly.
+    // The numbers have moderate exponents, so that f64 holds every result exactly.
     auto half = [&] { return uint32_t((random() & 0x83ff) | (8 + random() % 16) << 10); };
     auto brain = [&] { return uint32_t((random() & 0x807f) | (120 + random() % 16) << 7); };
     rows.push_back({half() | half() << 16, brain() | brain() << 16, half() | half() << 16});

@@ -45,7 +45,7 @@ TEST_F(DependentTest, Waits) {
   std::string message;
   EXPECT_EQ(second(kWait + kCopy, b, c, 1, message), emulator::kSuccess) << message;
   EXPECT_EQ(download<uint32_t>(c, 1)[0], 5u);
-  // What the first kernel only reads, or does not use at all, needs no wait.
+  // Memory that the first kernel only reads, or does not use at all, needs no wait.
   EXPECT_EQ(second("ld.global.u32 %r1, [%rd1];\n" + kWait + "st.global.u32 [%rd2], %r1;\n", a, b, 1, message), 0)
       << message;
   EXPECT_EQ(second(kCopy, a, c, 1, message), emulator::kSuccess) << message;

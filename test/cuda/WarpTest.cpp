@@ -375,8 +375,9 @@ TEST_F(MmaTest, TF32) {
   check("tf32", 4);
 }
 
-// Of eight products (four in tf32) and the sum before them, the largest keeps 25 bits; smaller ones lose the bits below
-// its last one. The sum is then truncated to f32's 24 bits. f32 arithmetic in any order gives other results.
+// A tensor core adds eight products (four in tf32) and the previous sum at once. The largest of them keeps 25 bits, and
+// smaller ones lose the bits below its last one. The sum is then truncated to f32's 24 bits. f32 arithmetic in any order
+// gives other results.
 TEST_F(MmaTest, SumsAreTruncated) {
   for (const char *type : {"f16", "bf16", "tf32"}) {
     SCOPED_TRACE(type);

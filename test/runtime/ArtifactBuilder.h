@@ -25,7 +25,7 @@ struct AdderOptions {
   int64_t maximum = 1000;
   std::vector<std::string> targets = {"vulkan:software", "vulkan:portable"};
   std::vector<uint32_t> code = {}; // replaces the add kernel, which is SPIR-V or PTX depending on the target
-  // Of Vulkan targets; CUDA targets have 64 (two subgroups), and the processor's have 1.
+  // The lanes of Vulkan targets. CUDA targets have 64 (two subgroups), and processors have 1.
   uint32_t lanes = 8;
   uint32_t tile = 8;
   uint32_t subgroup = 0; // subgroup size required by the first target

@@ -1,5 +1,5 @@
-// What a kernel of lone queries computes by itself, on the way from a query and its keys to the numbers that it sums up
-// with: scores, weights (or their gradients), and elementwise ops on both.
+// The ops from a lone query's scores to the numbers with which its kernel sums over pairs: scores, weights (or their
+// gradients), and elementwise ops on both. The kernel computes all of them.
 //
 //   forward                                 backward (P: the weights)
 //   s = scores(query, keys)                 g = scores(gradient of the context, values)

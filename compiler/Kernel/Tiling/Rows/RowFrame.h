@@ -1,4 +1,4 @@
-// What kernels that own whole rows share.
+// The frame that kernels on whole rows share.
 #pragma once
 
 #include "compiler/Kernel/Tiling/Frames/KernelEmitter.h"
