@@ -20,11 +20,11 @@ inline std::optional<unsigned> wantedThreads() {
   return std::nullopt;
 }
 
-// The number of processes that divide the processors of this process among them, itself included. The ranks of a
-// training run set it when they have met. Threads that run already are not counted again.
+// The number of processes, this one included, that share the processors of this process. The ranks of a training run
+// set it when they have met. Threads that already run are not counted again.
 inline std::atomic<unsigned> processesThatShare = 1;
 
-// The number of processes that divide the quota of this process's control group (ProcessorCount.h), itself included.
+// The number of processes, this one included, that share the quota of this process's control group (ProcessorCount.h).
 inline std::atomic<unsigned> processesInQuota = 1;
 
 // Divides `processors` among the processes that share them. `quota` is the CPU time that the control group allows, in

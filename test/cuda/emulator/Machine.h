@@ -318,7 +318,7 @@ public:
   // In Warpgroup.cpp: the computation and the checks of wgmma.
   void warpgroup(const Site &site, Thread *const lanes[32]);
   void noteWrite(Thread *thread, const Site *site, uint32_t offset, uint32_t size);
-  // The kernel before has ended.
+  // Notes that the previous kernel has ended, for a thread that waits for it.
   void waitForGrid(Thread *thread) const;
   // Lets the block's other threads go first.
   void yield(Thread *thread);

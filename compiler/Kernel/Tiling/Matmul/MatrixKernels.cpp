@@ -160,7 +160,8 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
     auto isShallower = [&](MatmulOp a, MatmulOp b) { return contracted(a).rows < contracted(b).rows; };
     bool fragments =
         llvm::all_of(products, [&](MatmulOp product) { return emitter.usesTensorCores(product, product.getLhs()); });
-    // Scales of columns multiply separate sums, which cost registers unless their matmul comes first.
+    // Scales multiply all sums so far, so matmuls with scales come first. Behind others they would need sums of their
+    // own, which cost registers.
     llvm::stable_sort(products, [&](MatmulOp a, MatmulOp b) {
       return rightSideOf(emitter, a.getRhs()).group && !rightSideOf(emitter, b.getRhs()).group;
     });
