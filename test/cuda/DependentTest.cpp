@@ -1,4 +1,4 @@
-// Programmatic dependent launches: a kernel that begins before the kernel before it has ended.
+// Programmatic dependent launches: a kernel begins while the previous one still runs.
 #include "test/cuda/AsyncTest.h"
 
 namespace heddle::test {
