@@ -138,7 +138,7 @@ private:
     bool same = true, varied = false;
     for (size_t i = 0; i < sentences.size(); ++i) {
       Translator alone(engine, model, options);
-      alone.add({i, sentences[i], {}});
+      need(alone.add({i, sentences[i], {}}));
       std::vector<Translation> finished;
       while (finished.empty())
         finished = need(alone.step());
