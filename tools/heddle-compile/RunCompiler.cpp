@@ -7,6 +7,7 @@
 #include "tools/heddle-compile/Compile.h"
 #include "tools/heddle-compile/CompileFlags.h"
 #include "tools/heddle-compile/Diagnostics.h"
+#include "tools/heddle-compile/FatalErrors.h"
 #include "tools/heddle-compile/Fit.h"
 #include "tools/heddle-compile/Output.h"
 #include "tools/heddle-compile/PhaseSpans.h"
@@ -14,13 +15,10 @@
 #include "tools/heddle-compile/page/CompilationPage.h"
 #include "tools/trace/ChromeTrace.h"
 
-#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <chrono>
-#include <cstdlib>
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -109,22 +107,9 @@ static LogicalResult run(MLIRContext *context, const CommandLine &line) {
   return compiled;
 }
 
-/// Ends the compiler cleanly if LLVM cannot start a thread. Other fatal errors are bugs, for which LLVM dumps the
-/// stack.
-static void endWithoutThreads(void *, const char *reason, bool) {
-  if (!StringRef(reason).starts_with("pthread_create failed")) {
-    llvm::errs() << "LLVM ERROR: " << reason << "\n";
-    return;
-  }
-  llvm::errs() << "heddle-compile: error: the system gives the compiler no more threads: " << reason
-               << "; end other programs, or raise the limit (ulimit -u)\n";
-  llvm::sys::RunInterruptHandlers(); // they remove half-written files
-  std::_Exit(1);
-}
-
 int mlir::heddle::runCompiler(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
-  llvm::install_fatal_error_handler(endWithoutThreads);
+  handleFatalErrors("heddle-compile", "memory ran out; end other programs, or compile a smaller model");
   ::heddle::cli::beginProgram();
   std::optional<CommandLine> line = parseCommandLine(argc, argv);
   if (!line)

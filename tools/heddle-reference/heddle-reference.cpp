@@ -7,6 +7,7 @@
 #include "runtime/core/Npy.h"
 #include "tools/cli/Program.h"
 #include "tools/heddle-compile/Diagnostics.h"
+#include "tools/heddle-compile/FatalErrors.h"
 #include "tools/heddle-compile/ReadModel.h"
 #include "tools/heddle-reference/Diff.h"
 #include "tools/heddle-reference/Tensors.h"
@@ -14,8 +15,6 @@
 #include "llvm/Support/InitLLVM.h"
 
 #include <cstdio>
-#include <cstdlib>
-#include <new>
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -173,16 +172,10 @@ static LogicalResult run(MLIRContext *context, const ReferenceCommand &command) 
   return command.diff ? diff(*module, command) : Reference(*module, command).run();
 }
 
-[[noreturn]] static void tellOfMemory() {
-  std::fputs("heddle-reference: error: the model is too large for this machine's memory: the interpreter takes 64 bits "
-             "for each number\n",
-             stderr);
-  std::_Exit(::heddle::cli::kWorkFailed);
-}
-
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
-  std::set_new_handler(tellOfMemory);
+  handleFatalErrors("heddle-reference",
+                    "the model is too large for this machine's memory: the interpreter takes 64 bits for each number");
   ::heddle::cli::beginProgram();
   std::setvbuf(stdout, nullptr, _IOLBF, 0); // figures appear before the error they explain
   registerAllTargets();                     // the command line selects one
