@@ -21,12 +21,15 @@ protected:
   // A choice of the whole answer.
   virtual Json choiceOf(size_t index) = 0;
 
-  void send(Json choice) {
-    Json json = head(event);
-    json["choices"] = Json::array({std::move(choice)});
-    if (request.includesUsage)
-      json["usage"] = nullptr;
-    exchange->event(dumped(json));
+  // Sends an event with a part of a choice. Events differ only in this part, so the text around it is written once.
+  void send(const Json &choice) {
+    if (before.empty()) {
+      before = dumped(head(event));
+      before.back() = ',';
+      before += R"("choices":[)";
+      after = request.includesUsage ? R"(],"usage":null})" : "]}";
+    }
+    exchange->event(before + dumped(choice) + after);
   }
 
   std::vector<std::vector<int32_t>> streamed; // the tokens sent so far, by choice
@@ -54,6 +57,7 @@ private:
 
   std::string id;
   const char *object, *event;
+  std::string before, after; // of an event, around the choice
 };
 
 class CompletionReply final : public Reply {

@@ -8,6 +8,7 @@
 #include <boost/beast/http.hpp>
 
 #include <atomic>
+#include <charconv>
 #include <deque>
 #include <set>
 #include <sys/resource.h>
@@ -146,6 +147,7 @@ private:
   void handle();
   void watch();
   void write();
+  void finishWrite(bool isLast);
   void linger();
   void discard();
   void gone();
@@ -211,9 +213,9 @@ public:
       return;
     if (version < 11)
       return post(std::move(piece), false);
-    std::ostringstream size;
-    size << std::hex << piece.size() << "\r\n";
-    post(std::move(size).str() + piece + "\r\n", false);
+    char size[2 * sizeof(size_t)];
+    std::string chunk(size, std::to_chars(size, std::end(size), piece.size(), 16).ptr);
+    post(chunk.append("\r\n").append(piece).append("\r\n"), false);
   }
   void end() override {
     isOver = true;
@@ -317,36 +319,48 @@ void Connection::send(uint64_t answer, std::string bytes, bool isLast) {
     write();
 }
 
+// Sends all queued pieces together. Most fit into the socket's buffer: they take one call, and no timer.
 void Connection::write() {
-  // Sends all queued pieces together.
   std::string bytes;
   for (std::string &piece : queue)
     bytes += piece;
   queue.clear();
   bool isLast = isLastQueued;
+  ErrorCode failed;
+  size_t sent = stream.socket().write_some(net::buffer(bytes), failed);
+  if (failed && failed != net::error::would_block)
+    return gone();
+  unsent -= sent;
+  if (sent == bytes.size())
+    return finishWrite(isLast);
   isWriting = true;
-  auto kept = std::make_shared<std::string>(std::move(bytes));
+  auto rest = std::make_shared<std::string>(bytes.substr(sent));
   stream.expires_after(shared->limits.write);
-  net::async_write(stream, net::buffer(*kept), [self = shared_from_this(), kept, isLast](ErrorCode error, size_t) {
+  net::async_write(stream, net::buffer(*rest), [self = shared_from_this(), rest, isLast](ErrorCode error, size_t) {
     self->isWriting = false;
     if (!self->isAnswering)
       return;
     if (error)
       return self->gone();
-    self->unsent -= kept->size();
-    if (!self->queue.empty())
-      return self->write();
+    self->unsent -= rest->size();
     self->stream.expires_never();
-    if (!isLast)
-      return;
-    self->setAnswering(false);
-    self->isLastQueued = false;
-    self->onGone = {};
-    if (self->keepsAlive())
-      self->read();
-    else
-      self->linger();
+    self->finishWrite(isLast);
   });
+}
+
+// Continues after all bytes of a write are sent.
+void Connection::finishWrite(bool isLast) {
+  if (!queue.empty())
+    return write();
+  if (!isLast)
+    return;
+  setAnswering(false);
+  isLastQueued = false;
+  onGone = {};
+  if (keepsAlive())
+    read();
+  else
+    linger();
 }
 
 // Discards what the client still sends for a while: if the connection were reset, the client would lose the answer.

@@ -163,6 +163,16 @@ def check_prefixes():
     server.end()
 
 
+def check_cache_memory():
+    """The caches' memory is there before the first request."""
+    rows = 400_000 # of 256 bytes: 32 columns of keys and values
+    run("heddle-compile", f"{MODELS}/text.toml", *LM, "--set", f"cache_rows={rows}", "--entries=inference", "-o", "wide.heddle")
+    server = Server("wide.heddle", "--checkpoint", "ck")
+    if (memory := memory_of(server.process)) < rows * 256 // 1024:
+        fail(f"a server with {rows} rows of caches begins with {memory} KiB of memory")
+    server.end()
+
+
 def check_common_prefix(server, artifact):
     common = " ".join(WORDS[i * i % 10] for i in range(80))
     prompts = [common + " " + " ".join(WORDS[: 1 + i]) for i in range(8)]
@@ -570,6 +580,7 @@ def main():
     check_openai(server.port, "texts")
     server.end(signal.SIGINT)
     check_prefixes()
+    check_cache_memory()
     if LONG:
         check_kills()
     check_translator()

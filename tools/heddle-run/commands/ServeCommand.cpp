@@ -57,6 +57,14 @@ std::string nameOf(const std::string &checkpoint) {
   return (path.extension() == ".gguf" ? path.stem() : path.filename()).string();
 }
 
+// Writes to all rows of the caches. Linux gives a process its memory when it is first written, in huge pages that it
+// clears; texts would otherwise wait for that, because kept texts spread over all rows.
+Status touchCaches(Engine &engine, int64_t rows) {
+  int64_t half = rows / 2;
+  HEDDLE_CHECK(engine.copyCacheRows(rows, 0, rows - half, half));
+  return engine.copyCacheRows(rows, rows - half, 0, half);
+}
+
 // Opens a model and checks what its task needs, before the port is open.
 Result<TrainedModel> open(const ServeCommand &command) {
   HEDDLE_ASSIGN(OpenModel opened, openModel(command.common, nullptr));
@@ -81,6 +89,8 @@ Result<TrainedModel> open(const ServeCommand &command) {
     if (model.engine->hasEntry(entry) && (entry != "logits" || kind != Labelling::None))
       entries.push_back(entry);
   HEDDLE_CHECK(model.engine->prepare(entries, {}));
+  if (model.description.architecture == kDecoderAlone)
+    HEDDLE_CHECK(touchCaches(*model.engine, model.description.cacheRows));
   return model;
 }
 
