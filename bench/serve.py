@@ -7,13 +7,15 @@ clients beside one, and beside llama.cpp's server; and the time to a first token
 
 Each round times, in turns: `generate` on all lines, as many clients as the model's batch holds on the same lines, one
 client on its share of an N-th of them, N clients, and with --llama one client and N clients of llama.cpp's server (run this with a Python that has the
-package xllamacpp). `generate` is timed by the difference between a run with all lines and one with a single token, so that
+package xllamacpp). `generate` is timed from the first line to the last answer, after an answer to another line, so that
 loading does not count; clients from their first request. Answers of one client and of N clients have --tokens tokens each, whatever the model
-says; those beside `generate` end where its do. The clients run in a second process of this script.
+says; those beside `generate` end where its do. The clients run in a second process of this script. Beside the rates there is the CPU time that
+`generate` and the server take for a token; it does not depend on the clients.
 
 A first token is timed with N - 1 clients at work and without; the difference is given in steps of N sequences."""
 
 import argparse
+import glob
 import http.client
 import json
 import re
@@ -86,8 +88,9 @@ def first_token(port, probes):
 
 
 def as_clients(port, lines, tokens, count, ends=False):
-    """Prints tokens per second."""
-    print(json.dumps({"rate": Load(port, lines, tokens, count, ends).rate()}))
+    """Prints tokens per second, and the tokens."""
+    load = Load(port, lines, tokens, count, ends)
+    print(json.dumps({"rate": load.rate(), "tokens": load.answered}))
 
 
 def as_readers(port, lines, tokens, count):
@@ -106,6 +109,11 @@ def as_probe(port, lines, tokens, count):
     print(json.dumps({"alone": alone, "beside": beside}))
 
 
+def processor_seconds(pid):
+    """The CPU time of a process's threads so far, in seconds."""
+    return sum(int(open(file, encoding="ascii").read().split()[0]) for file in glob.glob(f"/proc/{pid}/task/*/schedstat")) / 1e9
+
+
 class Server:
     def __init__(self, command, log, address=r"http://127\.0\.0\.1:(\d+)"):
         said = open(log, "w", encoding="utf-8")
@@ -120,8 +128,8 @@ class Server:
         said = subprocess.run([sys.executable, __file__, *sys.argv[1:], f"--as={what},{self.port},{count}"], capture_output=True, text=True, check=True)
         return json.loads(said.stdout)
 
-    def rate(self, count, role="clients"):
-        return self.measure(role, count)["rate"]
+    def rate(self, count):
+        return self.measure("clients", count)["rate"]
 
     def end(self):
         self.process.terminate()
@@ -155,20 +163,32 @@ def main():
                    check=True, stderr=subprocess.DEVNULL)
     flags = [artifact, "--checkpoint", arguments.file, "--threads", str(arguments.threads)]
 
-    def seconds(lines, tokens):
-        begin = time.monotonic()
-        said = subprocess.run([f"{arguments.bin}/heddle-run", "generate", *flags, "--json", "--tokens", str(tokens)], input="".join(line + "\n" for line in lines),
-                              capture_output=True, text=True, check=True)
-        return time.monotonic() - begin, sum(json.loads(line)["tokens"] for line in said.stdout.splitlines())
+    costs = {"generate": [], "http": []} # CPU seconds per token
 
     def by_generate():
-        (loading, _), (whole, count) = seconds(lines[:1], 1), seconds(lines, arguments.tokens)
-        return count / (whole - loading)
+        with subprocess.Popen([f"{arguments.bin}/heddle-run", "generate", *flags, "--json", "--tokens", str(arguments.tokens)], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+            process.stdin.write("A first line\n")
+            process.stdin.flush()
+            process.stdout.readline()
+            begin, before = time.monotonic(), processor_seconds(process.pid)
+            process.stdin.write("".join(line + "\n" for line in lines))
+            process.stdin.flush()
+            count = sum(json.loads(process.stdout.readline())["tokens"] for _ in lines)
+            took = time.monotonic() - begin
+            costs["generate"].append((processor_seconds(process.pid) - before) / count)
+        return count / took
+
+    def by_http():
+        before = processor_seconds(heddle.process.pid)
+        said = heddle.measure("readers", arguments.sequences)
+        costs["http"].append((processor_seconds(heddle.process.pid) - before) / said["tokens"])
+        return said["rate"]
 
     servers = [Server([f"{arguments.bin}/heddle-run", "serve", *flags, "--port=0"], f"{folder}/log")]
     try:
         heddle, several = servers[0], f"{arguments.clients} clients"
-        measures = {"generate": by_generate, "http": lambda: heddle.rate(arguments.sequences, "readers"), "1 client": lambda: heddle.rate(1),
+        measures = {"generate": by_generate, "http": by_http, "1 client": lambda: heddle.rate(1),
                     several: lambda: heddle.rate(arguments.clients)}
         if arguments.llama:
             servers.append(Server([sys.executable, "-c", LLAMA, arguments.file, str(arguments.clients), str(arguments.threads)], f"{folder}/llama"))
@@ -183,6 +203,7 @@ def main():
         ratio = lambda one, other: f"{middle[one] / middle[other]:.2f} ({min(a / b for a, b in zip(rates[one], rates[other])):.2f} to {max(a / b for a, b in zip(rates[one], rates[other])):.2f})"
         print("tokens/s, medians: " + ", ".join(f"{name} {rate:.0f}" for name, rate in middle.items()))
         print(f"http beside generate {ratio('http', 'generate')}, {several} beside 1 {ratio(several, '1 client')}")
+        print("CPU time per token, medians: " + ", ".join(f"{name} {statistics.median(all) * 1000:.3f} ms" for name, all in costs.items()))
         if arguments.llama:
             print(f"beside llama.cpp: 1 client {ratio('1 client', 'llama.cpp 1')}, {several} {ratio(several, f'llama.cpp {several}')}")
         alone, beside = (statistics.median(probe[key] for probe in probes) for key in ("alone", "beside"))

@@ -381,6 +381,17 @@ def reference(name):
     return folder if os.path.isdir(folder) else print(f"skipped: {name} ({folder})")
 
 
+def check_bench():
+    """bench/serve.py gives rates for three lines, too."""
+    if not (published := reference("llama")):
+        return
+    said = subprocess.run([sys.executable, os.path.join(MODELS, "../bench/serve.py"), published, "--bin", BIN, "--lines", "3", "--tokens", "4", "--rounds", "2"],
+                          capture_output=True, text=True)
+    rates = re.findall(r"generate (\S+)  http (\S+)  1 client (\S+)  8 clients (\S+)", said.stdout)
+    if said.returncode != 0 or len(rates) != 2 or any(float(rate) <= 0 for row in rates for rate in row):
+        fail(f"bench/serve.py ends with {said.returncode}: {said.stdout} {said.stderr}")
+
+
 def save_ids(path, ids):
     header = f"{{'descr': '<i4', 'fortran_order': False, 'shape': ({len(ids)},), }}".ljust(117) + "\n"
     with open(path, "wb") as file:
@@ -583,6 +594,7 @@ def main():
     check_cache_memory()
     if LONG:
         check_kills()
+        check_bench()
     check_translator()
     check_labels()
     check_vectors()
