@@ -437,7 +437,7 @@ def RandomOp : Tile_Op<"random", [Pure, AllTypesMatch<["rows", "columns"]>]> {
 //===-- A thread ------------------------------------------------------------------------------------------------===//
 // On a processor, where a workgroup is one lane.
 
-def ChangedOp : Tile_Op<"changed"> {
+def ChangedOp : Tile_Op<"changed", [HasParent<"FuncOp">]> {
   let summary = "True unless the value is the same as in the workgroup that the thread ran before";
   let description = [{
     A thread runs several workgroups, one after the other, and shared memory keeps its contents. What it holds need not

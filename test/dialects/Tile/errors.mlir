@@ -741,3 +741,14 @@ tile.func @kernel() attributes {workgroup = 128 : i64, mapping = #tile.mapping<t
   tile.mbarrier_init %b arrivals 4 : memref<4x4xi32, #gpu.address_space<workgroup>>
   tile.return
 }
+
+// -----
+
+tile.func @changed(%n: index) attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 16 : i64} {
+  %b = arith.cmpi eq, %n, %n : index
+  scf.if %b {
+    // expected-error @+1 {{'tile.changed' op expects parent op 'tile.func'}}
+    %c = tile.changed %n
+  }
+  tile.return
+}

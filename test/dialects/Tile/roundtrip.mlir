@@ -150,11 +150,16 @@ func.func @integers(%n: tensor<4x32xi32>, %m: memref<?x8xi32>, %h: memref<?x16xi
   %r = tile.turn_integers %w packed 4 bits 8 : tensor<2x32xi32> -> tensor<8x16xi32>
   // CHECK: tile.dot %{{.*}}, %[[R]], %{{.*}} {integers = 8 : i64} : tensor<4x8xi32>, tensor<8x16xi32> -> tensor<4x16xi32>
   %d = tile.dot %l, %r, %s {integers = 8 : i64} : tensor<4x8xi32>, tensor<8x16xi32> -> tensor<4x16xi32>
-  // CHECK: tile.changed %{{.*}}
-  %c = tile.changed %i
   // CHECK: tile.integer_dot %{{.*}}, %{{.*}}, %{{.*}} bits 8 : vector<16xi32>
   %e = tile.integer_dot %v, %v, %v bits 8 : vector<16xi32>
   return
+}
+
+// CHECK-LABEL: tile.func @changed(%arg0: index)
+tile.func @changed(%i: index) attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 16 : i64} {
+  // CHECK: tile.changed %arg0
+  %c = tile.changed %i
+  tile.return
 }
 
 // CHECK-LABEL: tile.func @producers({{.*}}) attributes {mapping = #tile.mapping<tensor>, producers = 128 : i64, vector = 2 : i64, workgroup = 256 : i64}
