@@ -71,7 +71,7 @@ private:
       module.targetName = name();
       if (module.targetName.rfind("sm_", 0) != 0)
         fail("unknown target " + module.targetName);
-      module.target = static_cast<unsigned>(std::atoi(module.targetName.c_str() + 3));
+      module.target = static_cast<unsigned>(std::strtoul(module.targetName.c_str() + 3, nullptr, 10));
       while (accept(','))
         name();
     } else if (word == "address_size") {
