@@ -1,4 +1,5 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-stage-operands{target=vulkan:nvidia}))' | FileCheck %s
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-stage-operands{target=vulkan:portable}))' | FileCheck %s --check-prefix=BLOCKS
 
 // The first tiles are in the rings when the loop starts. Each iteration waits for all lanes, loads the next tiles,
 // multiplies the tiles in the rings, and writes the next ones beside them. The last iteration loads its own tiles
@@ -58,5 +59,25 @@ tile.func @square(%a: memref<64x64xf16>, %c: memref<64x64xf32>)
     scf.yield %next : tensor<64x64xf32>
   }
   tile.store %sum, %c[%c0, %c0] : tensor<64x64xf32>, memref<64x64xf32>
+  tile.return
+}
+
+// In blocks a ring holds tiles as they are loaded, so a transposed load has a ring of its own.
+// CHECK-LABEL: tile.func @turned
+// BLOCKS-LABEL: tile.func @turned
+// BLOCKS-COUNT-2: tile.shared
+tile.func @turned(%a: memref<64x64xf32>, %c: memref<64x64xf32>)
+    attributes {workgroup = 128 : i64, mapping = #tile.mapping<blocks>, vector = 4 : i64} {
+  %zero = arith.constant dense<0.0> : tensor<32x32xf32>
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %sum = scf.for %k = %c0 to %c64 step %c32 iter_args(%state = %zero) -> tensor<32x32xf32> {
+    %x = tile.load %a[%k, %k] : memref<64x64xf32> -> tensor<32x32xf32>
+    %y = tile.load %a[%k, %k] {transposed} : memref<64x64xf32> -> tensor<32x32xf32>
+    %next = tile.dot %x, %y, %state : tensor<32x32xf32>, tensor<32x32xf32> -> tensor<32x32xf32>
+    scf.yield %next : tensor<32x32xf32>
+  }
+  tile.store %sum, %c[%c0, %c0] : tensor<32x32xf32>, memref<64x64xf32>
   tile.return
 }
