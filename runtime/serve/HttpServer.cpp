@@ -114,6 +114,9 @@ private:
     httpVersion = header.version();
     if (auto length = parser->content_length(); length && *length > shared->limits.bodyBytes)
       return refuse(413, "the request's body is larger than " + std::to_string(shared->limits.bodyBytes) + " bytes.");
+    if (auto encoding = header[http::field::content_encoding];
+        !encoding.empty() && !boost::beast::iequals(encoding, "identity"))
+      return refuse(415, "the request's body is compressed ('Content-Encoding'); send it as it is.");
     stream.expires_after(shared->limits.body);
     auto readOn = [self = shared_from_this()] {
       http::async_read(self->stream, self->buffer, *self->parser, [self](ErrorCode error, size_t) {

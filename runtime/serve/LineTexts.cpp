@@ -9,7 +9,8 @@ std::string lineOf(std::string text, bool isOfPair) {
   return text;
 }
 
-std::vector<std::string> readTexts(Fields &fields, bool takesPairs) {
+std::vector<std::string> readTexts(Fields &fields, Pairs pairs) {
+  bool takesPairs = pairs != Pairs::None, isOfPair = pairs == Pairs::Required;
   const Fields::Json *field = fields.find("text");
   std::vector<std::string> texts;
   auto fail = [&] {
@@ -18,7 +19,7 @@ std::vector<std::string> readTexts(Fields &fields, bool takesPairs) {
     return std::vector<std::string>();
   };
   if (field && field->is_string())
-    return {lineOf(field->get<std::string>(), takesPairs)};
+    return {lineOf(field->get<std::string>(), isOfPair)};
   if (!field || !field->is_array() || field->empty() || field->size() > kMostTexts)
     return fail();
   for (const Fields::Json &each : *field) {
@@ -26,7 +27,7 @@ std::vector<std::string> readTexts(Fields &fields, bool takesPairs) {
     if (isPair)
       texts.push_back(lineOf(each[0].get<std::string>(), true) + "\t" + lineOf(each[1].get<std::string>(), true));
     else if (each.is_string())
-      texts.push_back(lineOf(each.get<std::string>(), takesPairs));
+      texts.push_back(lineOf(each.get<std::string>(), isOfPair));
     else
       return fail();
   }

@@ -32,10 +32,15 @@ private:
   static constexpr const char *kPredict = "/predict", *kRerank = "/v1/rerank";
 
   Labelling kindOfLabels() const { return model.description.labelling(); }
-  bool ranks() const {
+  Pairs pairs() const {
+    if (isOfPairs(kindOfLabels()))
+      return Pairs::Required;
     const InputMarks *marks = model.vocabulary.inputMarks();
-    bool gradesTwoTexts = kindOfLabels() == Labelling::Texts && model.description.classes == 1 && marks &&
-                          !marks->after.empty() && marks->between;
+    bool hasForm = kindOfLabels() == Labelling::Texts && marks && !marks->after.empty() && marks->between;
+    return hasForm ? Pairs::Allowed : Pairs::None;
+  }
+  bool ranks() const {
+    bool gradesTwoTexts = pairs() == Pairs::Allowed && model.description.classes == 1;
     return kindOfLabels() == Labelling::Grades || gradesTwoTexts;
   }
 
@@ -45,11 +50,11 @@ private:
 
   std::optional<ApiError> predict(const std::shared_ptr<Exchange> &exchange, const Json &body) {
     Fields fields(body);
-    bool takesPairs = isOfPairs(kindOfLabels());
-    std::vector<std::string> texts = readTexts(fields, takesPairs);
+    bool needsPairs = pairs() == Pairs::Required;
+    std::vector<std::string> texts = readTexts(fields, pairs());
     for (const std::string &text : texts) {
       size_t tab = std::min(text.find('\t'), text.size());
-      if (takesPairs && !isBlank(text) && (isBlank(text.substr(0, tab)) || isBlank(text.substr(tab))))
+      if (needsPairs && !isBlank(text) && (isBlank(text.substr(0, tab)) || isBlank(text.substr(tab))))
         fields.fail("text", "this model takes pairs: an element of 'text' must be a list of two texts, neither blank.");
     }
     std::string name = fields.text("model");

@@ -87,11 +87,13 @@ void TextEngine::admit() {
   }
 }
 
-// Loads the weights of the adapter, unless they are loaded.
+// Loads the weights of the adapter, unless they are loaded. If that fails, the weights may be a mixture, so the next job
+// loads its own.
 Status TextEngine::load(size_t wanted) {
   if (wanted == adapter)
     return Success();
   generator.forgetKept();
+  adapter = SIZE_MAX;
   HEDDLE_CHECK(options.switchAdapter(wanted));
   adapter = wanted;
   return Success();

@@ -100,7 +100,7 @@ void readCommon(Fields &fields, TextRequest &request, std::initializer_list<std:
   request.options.repetitionPenalty = fields.number("repetition_penalty", 0.01, 100).value_or(1);
   if (const Json *seed = fields.find("seed")) {
     if (!seed->is_number_integer())
-      fields.fail("seed", "'seed' must be a whole number.");
+      fields.fail("seed", "'seed' must be a whole number of at most 64 bits.");
     else
       request.seed = seed->is_number_unsigned() ? seed->get<uint64_t>() : uint64_t(seed->get<int64_t>());
   }

@@ -50,7 +50,7 @@ private:
   std::optional<ApiError> answer(const std::shared_ptr<Exchange> &exchange,
                                  const nlohmann::ordered_json &body) override {
     Fields fields(body);
-    std::vector<std::string> texts = readTexts(fields, /*takesPairs=*/false);
+    std::vector<std::string> texts = readTexts(fields, Pairs::None);
     int64_t beam = fields.integer("beam", 1, model.description.widestBeam).value_or(1);
     int64_t choices = fields.integer("n", 1, beam).value_or(1);
     bool wantsAlignments = fields.flag("alignments");

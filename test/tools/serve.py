@@ -478,6 +478,16 @@ def check_adapters():
         thread.join()
     if wrong:
         fail(f"adapters side by side answer otherwise: {wrong}")
+    # An adapter whose files have gone fails by name; clients do not see paths. The others and, later, it answer as before.
+    server.complete(prompt, 6, model="llama")
+    os.rename("of-a", "away")
+    refusal = server.ask("POST", "/v1/completions", {"prompt": prompt, "model": "a"}, status=500)["error"]["message"]
+    if "'a'" not in refusal or "of-a" in refusal or "there is no folder 'of-a'" not in server.said():
+        fail(f"an adapter that has gone is refused by {refusal}, and the log says {server.said()}")
+    os.rename("away", "of-a")
+    for name in ("llama", "a"):
+        if server.complete(prompt, 6, model=name, logprobs=0) != seen[name]:
+            fail(f"{name} answers otherwise after an adapter had gone")
     server.end()
 
 
@@ -569,6 +579,9 @@ def main():
     for flags, code in ((["--port", "99999"], 2), (["--readers", "0"], 2), (["--api-key-file", "nothing"], 1),
                         (["--adapter", "a=b"], 1), (["--host", "no.such.host.invalid"], 1), (["--chat-template", "nothing"], 1)):
         run("heddle-run", "serve", "lm.heddle", "--checkpoint", "ck", *flags, code=code)
+    for file, reason in (("nothing", "No such file"), (".", "Is a directory"), ("/dev/null", "has no key")):
+        if reason not in (said := run("heddle-run", "serve", "lm.heddle", "--checkpoint", "ck", "--api-key-file", file, code=1)):
+            fail(f"--api-key-file {file} says {said}")
     server = Server("lm.heddle", "--checkpoint", "ck")
     check_many_clients(server)
     check_page(server)

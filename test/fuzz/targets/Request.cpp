@@ -45,9 +45,9 @@ void fuzz(std::span<const std::byte> bytes) {
   Fields input(*body.value);
   std::vector<TextOrIds> given = readTextsOrIds(input, "input", kMostTexts);
   require(input.error || (!given.empty() && given.size() <= kMostTexts), "there are texts or there is an error");
-  for (bool takesPairs : {false, true}) {
+  for (Pairs pairs : {Pairs::None, Pairs::Allowed, Pairs::Required}) {
     Fields fields(*body.value);
-    std::vector<std::string> texts = readTexts(fields, takesPairs);
+    std::vector<std::string> texts = readTexts(fields, pairs);
     require(fields.error || (!texts.empty() && texts.size() <= kMostTexts), "there are texts or there is an error");
   }
 }

@@ -94,6 +94,7 @@ TEST_F(HttpServerTest, BrokenAndLargeRequestsAreRefused) {
   EXPECT_EQ(refused("POST / HTTP/1.1\r\nContent-Length: many\r\n\r\n"), 400);
   EXPECT_EQ(refused("GET / HTTP/1.1\r\nX: " + std::string(2000, 'x') + "\r\n\r\n"), 431);
   EXPECT_EQ(refused(requestOf("POST", "/", std::string(5000, 'x'))), 413);
+  EXPECT_EQ(refused(requestOf("POST", "/", "{}", "Content-Encoding: gzip\r\n")), 415);
   EXPECT_EQ(refused("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1388\r\n" + std::string(5000, 'x') + "\r\n"),
             413);
   // A client that sends a whole large body before it reads still receives the error.
@@ -103,6 +104,7 @@ TEST_F(HttpServerTest, BrokenAndLargeRequestsAreRefused) {
     client.send(std::string(1'000'000, 'x'));
   EXPECT_EQ(client.readAnswer().status, 413);
   EXPECT_EQ(test::ask(server->port(), "GET", "/x").status, 200);
+  EXPECT_EQ(test::ask(server->port(), "POST", "/x", "{}", "Content-Encoding: identity\r\n").status, 200);
 }
 
 TEST_F(HttpServerTest, SlowAndHalfRequestsEnd) {

@@ -61,7 +61,7 @@ protected:
       model.adapters = {"tenfold"};
       model.switchAdapter = [this](size_t adapter) {
         engine.factor = adapter == 0 ? 1 : 10;
-        return Status(Success());
+        return adapterIsLost && adapter != 0 ? Status(makeError(ErrorKind::Io, "half of it is gone.")) : Success();
       };
     }
     auto started = Server::start(model, options);
@@ -105,6 +105,8 @@ protected:
   }
 
   double metric(const std::string &name) const { return test::metricOf(port, name); }
+
+  std::atomic<bool> adapterIsLost = false;
   HashEngine engine{kRows};
   ModelDescription description = [] {
     auto parsed = ModelDescription::parse(test::FakeEngine(kRows, kSequences, kLength).description());
@@ -415,6 +417,20 @@ TEST_F(ServerTest, EmbedsTextsBetweenStepsOfOthers) {
     longest = std::max(longest, run);
   }
   EXPECT_LE(longest, 2u); // the prompt's tokens and the first step
+}
+
+// An adapter that cannot be loaded may have changed some of the weights.
+TEST_F(ServerTest, WeightsAreLoadedAgainAfterAnAdapterFailed) {
+  engine.entries.insert("encode");
+  description.width = 2;
+  start();
+  expectVectors(complete({{"input", "A"}}, 200, "/v1/embeddings"), 1, 1);
+  adapterIsLost = true;
+  complete({{"input", "A"}, {"model", "tenfold"}}, 500, "/v1/embeddings");
+  complete({{"prompt", "A"}, {"model", "tenfold"}}, 500);
+  expectVectors(complete({{"input", "A"}}, 200, "/v1/embeddings"), 1, 1);
+  adapterIsLost = false;
+  expectVectors(complete({{"input", "A"}, {"model", "tenfold"}}, 200, "/v1/embeddings"), 1, 10);
 }
 
 TEST_F(ServerTest, VectorsAreOfOneModel) {

@@ -262,12 +262,14 @@ TEST_F(VectorServerTest, RanksDocumentsByTheNumberOfTwoTexts) {
   EXPECT_EQ(answer["results"][1], (Json{{"index", 2}, {"relevance_score", 4}}));
   EXPECT_EQ(answer["usage"]["prompt_tokens"], 3 * (3 + 3) + 1 + 3 + 1);
   EXPECT_EQ(post("/predict", {{"text", "A\tC"}})["predictions"][0]["score"], 3);
+  EXPECT_EQ(post("/predict", {{"text", {Json::array({"A", "C\tE"}), "A"}}})["predictions"][0]["score"], 5);
   // A vocabulary without a form for pairs cannot rank.
   server.reset();
   vocabulary.marks->between.reset();
   start(Labelling::Texts, {}, 1);
   post("/v1/rerank", {{"query", "A"}, {"documents", {"B"}}}, 400);
   EXPECT_EQ(post("/predict", {{"text", "AC"}})["predictions"][0]["score"], 3);
+  post("/predict", {{"text", Json::array({Json::array({"A", "C"})})}}, 400);
 }
 
 TEST_F(VectorServerTest, LabelsTexts) {

@@ -10,7 +10,9 @@
 #include "runtime/train/Conversations.h"
 #include "tools/heddle-run/commands/OpenModel.h"
 
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <fstream>
 #include <pthread.h>
 
@@ -39,12 +41,16 @@ Result<std::vector<NamedAdapter>> readAdapters(const std::vector<std::string> &f
 // Reads one key per line; skips blank lines and lines that begin with #.
 Result<std::vector<std::string>> readKeys(const std::string &path) {
   std::vector<std::string> keys;
-  std::ifstream file(path);
+  errno = 0;
+  std::ifstream file(path); // may be a pipe
   for (std::string line; std::getline(file, line);) {
     line.erase(line.find_last_not_of(" \t\r") + 1);
     if (!line.empty() && line[0] != '#')
       keys.push_back(line);
   }
+  if (!file.is_open() || file.bad())
+    return makeError(ErrorKind::Io, "cannot read '", path,
+                     "' for --api-key-file: ", std::strerror(errno != 0 ? errno : EIO), ".");
   if (keys.empty())
     return makeError(ErrorKind::InvalidArgument, "'", path, "' has no key for --api-key-file: write one on each line.");
   return keys;
@@ -123,9 +129,13 @@ public:
     if (adapter == 0 && isPublishedModel(command.checkpoint))
       return clearAdapter(*model.engine);
     const std::string &folder = adapter == 0 ? command.checkpoint : adapters[adapter - 1].folder;
-    return loadWeights(folder, *model.engine, model.description, model.otherMeaning).ok()
-               ? Status(Success())
-               : Status(makeError(ErrorKind::Io, "the adapter '", folder, "' cannot be loaded any more."));
+    Result loaded = loadWeights(folder, *model.engine, model.description, model.otherMeaning);
+    if (loaded.ok())
+      return Success();
+    log(LogLevel::Error, loaded.message()); // not for clients: it has paths
+    return makeError(ErrorKind::Io,
+                     adapter == 0 ? "the checkpoint" : "the adapter '" + adapters[adapter - 1].name + "'",
+                     " cannot be loaded any more; the server's log says why.");
   }
 
   // Loads each adapter once before requests arrive, so that errors show now.
