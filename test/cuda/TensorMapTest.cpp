@@ -106,6 +106,32 @@ TEST_F(TensorMapTest, StepsOverElements) {
   checkLoad({.dimensions = {8, 20, 9}, .strides = {32, 640}, .box = {8, 6, 5}, .steps = {1, 2, 3}}, {0, 1, 2});
 }
 
+// Each of two blocks loads half of the rows into both.
+TEST_F(TensorMapTest, Multicast) {
+  checkRaces();
+  std::vector<uint32_t> data(64);
+  for (uint32_t i = 0; i < data.size(); ++i)
+    data[i] = 1000 + i;
+  ASSERT_EQ(encode({.dimensions = {8, 8}, .strides = {32}, .box = {8, 4}}, upload(data), &map), emulator::kSuccess);
+  const std::string both = "barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;\n";
+  const std::string body =
+      ".reg .b16 %rs<2>;\nmov.b64 %rd4, map;\ncvta.param.u64 %rd4, %rd4;\nmov.u32 %r8, %cluster_ctarank;\n" +
+      init("1") + "@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 256;\n" + both +
+      "mov.u32 %r7, sh;\nmad.lo.u32 %r11, %r8, 128, %r7;\nshl.b32 %r9, %r8, 2;\nmov.u32 %r10, 0;\nmov.u16 %rs1, 3;\n"
+      "@%p0 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
+      "[%r11], [%rd4, {%r10, %r9}], [bar], %rs1;\n" +
+      wait("a", "0") +
+      "mad.lo.u32 %r1, %r0, 4, %r7;\nld.shared.u32 %r2, [%r1];\nld.shared.u32 %r3, [%r1+128];\n"
+      "mad.lo.u32 %r4, %r8, 64, %r0;\nmad.wide.u32 %rd5, %r4, 4, %rd2;\n"
+      "st.global.u32 [%rd5], %r2;\nst.global.u32 [%rd5+128], %r3;\n" +
+      both;
+  std::string message;
+  ASSERT_EQ(runText(program(body, ".reqnctapercluster 2, 1, 1"), 32, message, 2), emulator::kSuccess) << message;
+  std::vector<uint32_t> have = download<uint32_t>(out, 128);
+  for (uint32_t i = 0; i < have.size(); ++i)
+    EXPECT_EQ(have[i], 1000 + i % 64) << i;
+}
+
 // A swizzled box goes in and out again. Only the part inside of the tensor is written.
 TEST_F(TensorMapTest, StoresBoxes) {
   std::vector<uint32_t> data(128);
