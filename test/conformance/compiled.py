@@ -39,6 +39,13 @@ class Model(calls.Session):
         return super().call(entry, inputs, outputs, flags)
 
 
+def rounds_rows(tools, artifact):
+    """Returns true if one of the artifact's targets multiplies packed integers without unpacking them, which rounds the
+    left operand to 16 bits."""
+    said = subprocess.run([f"{tools}/heddle-inspect", artifact, "--json"], check=True, capture_output=True, text=True).stdout
+    return any(target["name"] in ("cpu:x86-64-v3", "cpu:x86-64-v4-vnni") for target in json.loads(said)["targets"])
+
+
 def toml(value):
     return f'"{value}"' if isinstance(value, str) else json.dumps(value)
 

@@ -21,7 +21,7 @@ BEGINNING, IDS = "Once upon a time", [1, 403, 407, 261, 378]
 CONTINUATION = (", there was a little girl named Lily. She loved to play outside in the park. One day, she saw a big, red ball. "
                 "She wanted to play with it, but it was too high.")
 BOUND = 3e-3  # relative norm: the references have 11 bits
-BOUND_OF_PACKED = 5e-4  # relative to the same numbers in f32: some processors round the left operand to 16 bits
+BOUND_OF_PACKED = 2e-5  # relative to the same numbers in f32
 
 
 def stories(arguments, folder, report):
