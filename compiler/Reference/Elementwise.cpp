@@ -106,6 +106,14 @@ static void dequantize(DequantizeOp op, Frame &frame) {
     }
 }
 
+static void joinPanels(JoinPanelsOp op, Frame &frame) {
+  const Array &panels = frame.get(op.getPanels());
+  Array &result = frame.make(op.getResult());
+  for (int64_t row = 0; row < result.shape[0]; ++row)
+    for (int64_t column = 0; column < result.shape[1]; ++column)
+      result(row, column) = elementAt(panels, result.shape[1], row, column);
+}
+
 static void sumParts(SumPartsOp op, Frame &frame) {
   const Array &parts = frame.get(op.getParts());
   Array &result = frame.make(op.getResult());
@@ -251,6 +259,6 @@ static void adam(AdamOp op, Frame &frame) {
 }
 
 void reference::addElementwise(Registry &registry) {
-  registry.add<fill, iota, broadcast, stopGradient, embedding, dequantize, sumParts, densify, sinusoid, numbers, rotary,
-               dropout, randomNumbers, adam>();
+  registry.add<fill, iota, broadcast, stopGradient, embedding, dequantize, joinPanels, sumParts, densify, sinusoid,
+               numbers, rotary, dropout, randomNumbers, adam>();
 }

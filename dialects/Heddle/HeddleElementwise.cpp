@@ -168,6 +168,15 @@ std::pair<int64_t, int64_t> DequantizeOp::getGroup() {
   return {whole.getDimSize(0) / scales.getDimSize(0), whole.getDimSize(1) / scales.getDimSize(1)};
 }
 
+LogicalResult JoinPanelsOp::verify() {
+  RankedTensorType panels = typeOf(getPanels()), result = typeOf(getResult());
+  if (panels.getElementType() == result.getElementType() && panels.hasStaticShape() && result.hasStaticShape() &&
+      panels.getNumElements() == result.getNumElements() && panels.getDimSize(1) > 0 &&
+      result.getDimSize(1) % panels.getDimSize(1) == 0)
+    return success();
+  return emitOpError() << "expects whole panels of the result's columns, got " << panels << " for " << result;
+}
+
 LogicalResult SumPartsOp::verify() {
   RankedTensorType parts = typeOf(getParts()), result = typeOf(getResult());
   if (failed(verifyParts(*this, parts)) || failed(expectSameDim(*this, "number of rows", {parts, 0}, {{result, 0}})))

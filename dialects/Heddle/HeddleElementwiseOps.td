@@ -105,6 +105,23 @@ def DequantizeOp : Heddle_Op<"dequantize", [Pure, AttrSizedOperandSegments, Hedd
   let hasVerifier = 1;
 }
 
+def JoinPanelsOp : Heddle_Op<"join_panels", [Pure, Heddle_Elementwise]> {
+  let summary = "The matrix whose panels of columns stand one below the other";
+  let description = [{
+    Rows of P columns each: those of the matrix's first P columns, then those of the next P, and so on. A weight is stored
+    so where workgroups read a panel each, which is contiguous. Kernels read the elements of panels where they need them.
+
+    ```mlir
+    // Nine panels of 64 columns.
+    %0 = heddle.join_panels %panels : tensor<13824x64xbf16> -> tensor<1536x576xbf16>
+    ```
+  }];
+  let arguments = (ins Heddle_ProductOperand:$panels);
+  let results = (outs Heddle_ProductOperand:$result);
+  let assemblyFormat = "$panels attr-dict `:` type($panels) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def SumPartsOp : Heddle_Op<"sum_parts", [Pure, Heddle_Elementwise]> {
   let summary = "The sum of the parts of each row, in their order: tensor<MxGxN> becomes tensor<MxN>";
   let arguments = (ins Heddle_F32:$parts);

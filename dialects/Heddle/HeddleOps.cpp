@@ -54,6 +54,13 @@ static bool isFinite(FloatAttr number, Type element) {
   return std::abs(value) <= std::numeric_limits<float>::max(); // also false for NaN
 }
 
+RankedTensorType VariableOp::getTypeOfCallers() {
+  RankedTensorType type = getTensorType();
+  std::optional<uint64_t> columns = getColumns();
+  auto width = static_cast<int64_t>(columns.value_or(0));
+  return columns ? type.clone({type.getNumElements() / width, width}) : type;
+}
+
 LogicalResult VariableOp::verify() {
   if (!getTensorType().hasStaticShape())
     return emitOpError() << "expects a static shape, got " << getType();
@@ -68,6 +75,11 @@ LogicalResult VariableOp::verify() {
            << "@" << getSymName()
            << " is sharded, and so should be optimizer_state of f32 or bf16 with memory of its own, a multiple of "
            << getShardElements(element) << " numbers";
+  if (std::optional<uint64_t> columns = getColumns();
+      columns && (!isWeight() || getStorageAttr() || getRole() || getTensorType().getRank() != 2 || *columns == 0 ||
+                  getTensorType().getNumElements() % *columns != 0 || *columns % getTensorType().getDimSize(1) != 0))
+    return emitOpError() << "@" << getSymName() << " is in panels of " << getType()
+                         << ", which are no whole panels of a weight with " << *columns << " columns";
   if (getSymName() == "__metadata__")
     return emitOpError() << "cannot be called @__metadata__: checkpoints have their metadata by that name";
   if (std::optional<StartAttr> start = getStart(); start && !isFinite(start->getScale(), element))

@@ -54,6 +54,8 @@ def VariableOp : Heddle_Op<"variable", [Symbol, DeclareOpInterfaceMethods<Symbol
     type, except for the `rounded` copy, moments that are bf16, and parts of packed weights.
     If several ranks train, each rank keeps some rows of a `sharded` variable and computes with only these. A
     sharded variable starts as zeros.
+    A weight with `columns` is a matrix of so many columns in panels, as `join_panels` takes them. Callers and checkpoints
+    see the matrix.
 
     ```mlir
     heddle.variable @gain weight : tensor<8xf32> {start = #heddle.start<constant 1.0>}
@@ -63,16 +65,19 @@ def VariableOp : Heddle_Op<"variable", [Symbol, DeclareOpInterfaceMethods<Symbol
     heddle.variable @adam.m.gain optimizer_state of @gain as first_moment : tensor<8xf32>
     heddle.variable @adam.v.gain optimizer_state of @gain as second_moment : tensor<64xf32> {sharded}
     heddle.variable @step counter as steps : tensor<1xi32>
+    heddle.variable @wide.weight weight : tensor<192x64xbf16> {columns = 192}
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Heddle_VariableKindAttr:$kind, TypeAttrOf<Heddle_Tensor>:$type,
                        OptionalAttr<FlatSymbolRefAttr>:$storage, DefaultValuedAttr<I64Attr, "0">:$from,
                        OptionalAttr<Heddle_StartAttr>:$start, OptionalAttr<FlatSymbolRefAttr>:$owner,
-                       OptionalAttr<Heddle_VariableRoleAttr>:$role, UnitAttr:$sharded);
+                       OptionalAttr<Heddle_VariableRoleAttr>:$role, UnitAttr:$sharded,
+                       OptionalAttr<I64Attr>:$columns);
   let builders = [OpBuilder<(ins "StringRef":$name, "VariableKind":$kind, "RankedTensorType":$type,
                                  CArg<"StartAttr", "{}">:$start, CArg<"FlatSymbolRefAttr", "{}">:$owner,
                                  CArg<"VariableRoleAttr", "{}">:$role), [{
-    build($_builder, $_state, name, kind, type, FlatSymbolRefAttr(), 0, start, owner, role);
+    build($_builder, $_state, name, kind, type, FlatSymbolRefAttr(), 0, start, owner, role, /*sharded=*/false,
+          /*columns=*/IntegerAttr());
   }]>];
   let assemblyFormat = [{
     $sym_name $kind (`of` $owner^)? (`as` $role^)? `:` $type (`in` $storage^ `from` $from)? attr-dict
@@ -82,6 +87,8 @@ def VariableOp : Heddle_Op<"variable", [Symbol, DeclareOpInterfaceMethods<Symbol
     RankedTensorType getTensorType() { return ::llvm::cast<RankedTensorType>(getType()); }
     /// Returns true for weights, trained or frozen.
     bool isWeight() { return getKind() == VariableKind::Weight || getKind() == VariableKind::Frozen; }
+    /// Returns the type that callers see: the matrix of a weight that is stored in panels.
+    RankedTensorType getTypeOfCallers();
   }];
 }
 

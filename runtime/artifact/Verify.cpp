@@ -87,7 +87,7 @@ Status verifyChunk(const schema::Module &module, const schema::Size &size) {
     return broken(
         str(what, " is another size within bounds, which version ", module.schema_version(), " does not have."));
   constexpr int64_t largest = std::numeric_limits<int32_t>::max();
-  bool isOfVersion = size.times() == 1 || module.schema_version() >= schema::kSchemaVersion;
+  bool isOfVersion = size.times() == 1 || module.schema_version() >= schema::kSchemaVersionOfMultiples;
   if (!isOfVersion || size.times() < 1 || whole.maximum() < 1 || size.times() > largest / whole.maximum())
     return broken(str(what, " is ", size.times(), " times another size, in version ", module.schema_version(), "."));
   int64_t most = whole.maximum() * size.times();
@@ -167,6 +167,19 @@ bool isHalfWeight(const schema::Module &module, const schema::Variable &variable
          module.schema_version() >= schema::kSchemaVersionOfHalfWeights;
 }
 
+// V5: panels are whole columns of a matrix of 16-bit weights, which is not a view.
+Status verifyPanel(const schema::Module &module, const schema::Variable &variable, std::string_view what) {
+  int64_t panel = variable.panel();
+  if (panel == 0)
+    return Success();
+  bool isOfVersion = module.schema_version() >= schema::kSchemaVersion;
+  if (isOfVersion && panel > 0 && isHalfWeight(module, variable) && variable.storage() == -1 &&
+      variable.type()->dims()->Get(1)->extent() % panel == 0)
+    return Success();
+  return broken(
+      str(what, " is in panels of ", panel, " columns, and no matrix of 16-bit weights with a number of such panels."));
+}
+
 Status verifyVariables(const schema::Module &module) {
   HEDDLE_CHECK(checkNames(*module.variables(), "variable"));
   for (const schema::Variable *variable : *module.variables()) {
@@ -195,6 +208,7 @@ Status verifyVariables(const schema::Module &module) {
                     variable->bytes() > 0 && module.schema_version() >= schema::kSchemaVersionOfShards;
     if (variable->sharded() && !mayShard)
       return broken(what + " is sharded, and no optimizer's state whose rows ranks can share out.");
+    HEDDLE_CHECK(verifyPanel(module, *variable, what));
     if (variable->value_limit() < 0 ||
         (variable->value_limit() > 0 && variable->type()->element() != schema::ElementType::I32))
       return broken(str(what, " has the value limit ", variable->value_limit(), ", which only i32 can have."));

@@ -62,7 +62,14 @@ Status Session::save(const std::filesystem::path &path, const VariableKinds &kin
   std::vector<std::byte> chunk;
   GatheredVariables gathered(*state->onDevice);
   for (uint32_t index : indices) {
-    uint64_t bytes = state->variables[index].bytes;
+    const VariableInfo &variable = state->variables[index];
+    uint64_t bytes = variable.bytes;
+    if (variable.panel > 0) {
+      chunk.resize(bytes);
+      HEDDLE_CHECK(state->onDevice->read(index, chunk));
+      HEDDLE_CHECK(writer.write(reorder(chunk, variable.shape, variable.panel, sizeof(uint16_t), Order::ToRows)));
+      continue;
+    }
     if (state->onDevice->shards.has(index)) {
       HEDDLE_ASSIGN(std::span<const std::byte> whole, gathered.get(index));
       HEDDLE_CHECK(writer.write(whole.subspan(state->onDevice->variableOffset(index), bytes)));
@@ -168,7 +175,7 @@ Status Session::load(const std::filesystem::path &path, const VariableKinds &kin
   for (auto [index, entry] : loads) {
     state->weightsWritten |= state->variables[index].isWeight();
     state->noteValue(index);
-    if (const VariableInfo &variable = state->variables[index]; entry->shape != variable.shape) {
+    if (const VariableInfo &variable = state->variables[index]; entry->shape != variable.shape || variable.panel > 0) {
       HEDDLE_ASSIGN(HostTensor part, reader.read(variable.name));
       HEDDLE_ASSIGN(HostTensor stored, rearranged(std::move(part), variable.shape));
       HEDDLE_CHECK(writeVariable(variable.name, stored));

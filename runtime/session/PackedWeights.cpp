@@ -70,22 +70,29 @@ Shape inPanels(const Shape &part, int64_t panel) {
   return part[0] > 1 && part[1] % panel == 0 ? Shape{part[0] * (part[1] / panel), panel} : part;
 }
 
+std::vector<std::byte> reorder(std::span<const std::byte> matrix, const Shape &shape, int64_t panel,
+                               size_t elementBytes, Order order) {
+  std::vector<std::byte> reordered(matrix.size());
+  const int64_t rows = shape[0], columns = shape[1];
+  const size_t run = size_t(panel) * elementBytes;
+  size_t inPanel = 0;
+  for (int64_t first = 0; first < columns; first += panel)
+    for (int64_t row = 0; row < rows; ++row, inPanel += run) {
+      size_t inRows = size_t(row * columns + first) * elementBytes;
+      bool splits = order == Order::ToPanels;
+      std::memcpy(reordered.data() + (splits ? inPanel : inRows), matrix.data() + (splits ? inRows : inPanel), run);
+    }
+  return reordered;
+}
+
 Result<HostTensor> rearranged(HostTensor part, const Shape &shape) {
   if (part.shape() == shape)
     return part;
   HEDDLE_ASSIGN(HostTensor stored, HostTensor::uninitialized(part.type(), shape));
   bool splits = shape[1] < part.shape()[1];
-  const Shape &whole = splits ? part.shape() : shape;
-  const int64_t columns = whole[1], panel = splits ? shape[1] : part.shape()[1];
-  const size_t run = size_t(panel) * kElementBytes;
-  std::byte *to = stored.bytes().data();
-  const std::byte *from = part.bytes().data();
-  size_t inPanel = 0;
-  for (int64_t first = 0; first < columns; first += panel)
-    for (int64_t row = 0; row < whole[0]; ++row, inPanel += run) {
-      size_t inRows = size_t(row * columns + first) * kElementBytes;
-      std::memcpy(to + (splits ? inPanel : inRows), from + (splits ? inRows : inPanel), run);
-    }
+  std::ranges::copy(reorder(part.bytes(), splits ? part.shape() : shape, splits ? shape[1] : part.shape()[1],
+                            kElementBytes, splits ? Order::ToPanels : Order::ToRows),
+                    stored.bytes().begin());
   return stored;
 }
 

@@ -110,6 +110,7 @@ std::vector<VariableInfo> describeVariables(const schema::Module &module) {
     info.narrow = element == schema::ElementType::BF16  ? NarrowType::BF16
                   : element == schema::ElementType::F16 ? NarrowType::F16
                                                         : NarrowType::None;
+    info.panel = variable.panel();
     if (variable.owner() >= 0)
       info.owner = variables[static_cast<size_t>(variable.owner())].name;
     // For artifacts that predate roles, and modules written by hand without them.
@@ -434,6 +435,8 @@ Result<HostTensor> Session::readVariable(std::string_view name) {
   }
   std::vector<std::byte> narrow(info.bytes);
   HEDDLE_CHECK(state->onDevice->read(index, narrow));
+  if (info.panel > 0)
+    narrow = reorder(narrow, info.shape, info.panel, sizeof(uint16_t), Order::ToRows);
   widenAll(info.narrow, narrow, tensor.values<float>());
   return tensor;
 }
@@ -441,6 +444,12 @@ Result<HostTensor> Session::readVariable(std::string_view name) {
 Result<PendingTensor> Session::variableLater(std::string_view name) {
   HEDDLE_ASSIGN(uint32_t index, state->variableIndex(name));
   const VariableInfo &info = state->variables[index];
+  if (info.panel > 0) { // weights in panels are not trained
+    HEDDLE_ASSIGN(HostTensor tensor, readVariable(name));
+    return PendingTensor([tensor = std::make_shared<HostTensor>(std::move(tensor))]() -> Result<HostTensor> {
+      return std::move(*tensor);
+    });
+  }
   HEDDLE_ASSIGN(hal::Buffer * buffer, state->onDevice->variable(index));
   if (state->onDevice->shards.has(index))
     return makeError(ErrorKind::Unsupported, "variable '", name, "' is not read later: each rank keeps a part of it.");
@@ -469,6 +478,8 @@ Status Session::writeVariable(std::string_view name, const TensorView &value) {
   if (!info.isNarrow())
     return state->onDevice->write(index, 0, value.bytes);
   HEDDLE_ASSIGN(std::vector<std::byte> narrow, narrowed(info, value.values<float>()));
+  if (info.panel > 0)
+    narrow = reorder(narrow, info.shape, info.panel, sizeof(uint16_t), Order::ToPanels);
   return state->onDevice->write(index, 0, narrow);
 }
 

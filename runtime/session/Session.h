@@ -158,6 +158,7 @@ struct VariableInfo {
   VariableRole role = VariableRole::None;
   std::string owner = {}; // the weight that this variable belongs to
   bool isSharded = false; // each rank keeps only some of its rows (runtime/session/Shards.h)
+  int64_t panel = 0;      // the device stores the matrix in panels of so many columns (PackedWeights.h); 0: in rows
 
   bool isNarrow() const { return narrow != NarrowType::None; }
   bool isWeight() const { return kind == VariableKind::Weight || kind == VariableKind::Frozen; }

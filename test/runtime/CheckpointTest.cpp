@@ -168,6 +168,64 @@ TEST_P(CheckpointTest, narrowMoments) {
   isKept(*other);
 }
 
+// Callers and files see the rows of a weight that the device stores in panels.
+TEST_P(CheckpointTest, weightsInPanels) {
+  test::AdderOptions options;
+  options.targets = GetParam().targets;
+  constexpr int64_t rows = 3, columns = 8, panel = 2;
+  std::vector<std::byte> adder = test::buildAdder(options);
+  auto open = [&](int64_t ofPanel) {
+    auto artifact =
+        Artifact::fromBytes(test::changed(adder,
+                                          [&](schema::ModuleT &module) {
+                                            auto matrix = std::make_unique<schema::VariableT>();
+                                            matrix->name = "matrix";
+                                            matrix->kind = schema::VariableKind::Weight;
+                                            matrix->type = std::make_unique<schema::TensorTypeT>();
+                                            matrix->type->element = schema::ElementType::BF16;
+                                            matrix->type->dims = {schema::Dim(-1, rows), schema::Dim(-1, columns)};
+                                            matrix->bytes = 2 * rows * columns;
+                                            matrix->panel = ofPanel;
+                                            module.variables.push_back(std::move(matrix));
+                                          }),
+                            "adder.heddle");
+    EXPECT_TRUE(artifact.ok()) << artifact.message();
+    auto opened = Session::open(
+        *artifact, {.device = GetParam().name, .deviceOptions = {.directAccess = GetParam().directAccess}});
+    EXPECT_TRUE(opened.ok()) << opened.message();
+    return std::move(*opened);
+  };
+  std::vector<float> values(rows * columns);
+  std::iota(values.begin(), values.end(), 1.0f);
+  auto isKept = [&](Session &session) {
+    auto read = session.readVariable("matrix");
+    ASSERT_TRUE(read.ok()) << read.message();
+    EXPECT_EQ(read->shape(), (Shape{rows, columns}));
+    EXPECT_TRUE(std::ranges::equal(read->values<float>(), values));
+    auto pending = session.variableLater("matrix");
+    ASSERT_TRUE(pending.ok()) << pending.message();
+    EXPECT_TRUE(std::ranges::equal((*pending)()->values<float>(), values));
+  };
+  for (int64_t writing : {int64_t(0), panel}) {
+    {
+      auto session = open(writing);
+      ASSERT_TRUE(session->init(5).ok());
+      for (const char *name : {"weight", "total"})
+        ASSERT_TRUE(session->writeVariable(name, HostTensor::vector(std::vector<float>(1000))).ok());
+      TensorView view{ElementType::F32, Shape{rows, columns}, std::as_bytes(std::span(values))};
+      ASSERT_TRUE(session->writeVariable("matrix", view).ok());
+      isKept(*session);
+      Status saved = session->save(folder / "c");
+      ASSERT_TRUE(saved.ok()) << saved.message();
+    }
+    for (int64_t reading : {int64_t(0), panel}) {
+      auto session = open(reading);
+      ASSERT_EQ(loadMessage(*session), "accepted");
+      isKept(*session);
+    }
+  }
+}
+
 TEST_P(CheckpointTest, ofAnotherModelIsRefused) {
   auto session = openAdder();
   auto expect = [&](const char *part) {

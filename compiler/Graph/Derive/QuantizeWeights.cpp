@@ -16,6 +16,10 @@
 // A weight of 16 bits is widened where it is read, and kernels do so as they load it:
 //
 //   w = arith.extf (read @w : K x N xbf16) : K x N xf32
+//
+// Its columns may be in panels, too:
+//
+//   w = arith.extf (join_panels (read @w : N / P * K x P xbf16) : K x N xbf16) : K x N xf32
 #include "compiler/Graph/Derive/QuantizeWeights.h"
 #include "compiler/Graph/Derive/Passes.h"
 
@@ -104,7 +108,7 @@ public:
       if (!contracted)
         continue;
       if (FloatType half = halfOf(variable))
-        narrow(variable, half, ofVariable);
+        narrow(variable, half, *contracted, ofVariable);
       else if (std::optional<PackedFormat> packed = formatOf(variable, *contracted))
         quantize(variable, *packed, *contracted, ofVariable, symbols);
     }
@@ -164,17 +168,24 @@ private:
   }
 
   /// Keeps a weight in 16 bits. Ops take it widened, and kernels widen it as they read it.
-  static void narrow(VariableOp variable, FloatType element, ArrayRef<ReadOp> reads) {
+  void narrow(VariableOp variable, FloatType element, int64_t contracted, ArrayRef<ReadOp> reads) {
     RankedTensorType wide = variable.getTensorType(), type = wide.clone(element);
-    variable.setType(type);
+    ofPanel = panel;
+    splits = ofPanel > 0 && matrices == 1 && hasPanels(wide, contracted, reads);
     Builder attributes(variable);
+    variable.setType(inPanels(type));
+    if (splits)
+      variable.setColumns(type.getDimSize(1));
     variable.setStartAttr(StartAttr::get(attributes.getContext(), StartKind::Constant, attributes.getF64FloatAttr(0)));
     for (ReadOp read : reads) {
       OpBuilder b(read->getContext());
       b.setInsertionPointAfter(read);
-      read.getResult().setType(type);
-      auto widened = arith::ExtFOp::create(b, read.getLoc(), wide, read.getResult());
-      read.getResult().replaceAllUsesExcept(widened, widened);
+      read.getResult().setType(inPanels(type));
+      Value matrix = read.getResult();
+      if (splits)
+        matrix = JoinPanelsOp::create(b, read.getLoc(), type, matrix);
+      auto widened = arith::ExtFOp::create(b, read.getLoc(), wide, matrix);
+      read.getResult().replaceAllUsesExcept(widened, matrix.getDefiningOp() == read ? widened : matrix.getDefiningOp());
     }
   }
 
@@ -223,13 +234,12 @@ private:
     return panel;
   }
 
-  /// Returns true if the packed weight is stored in panels: only matmuls read it, and its rows and groups are whole
-  /// steps of these matmuls. Weights beside trained adapters have no panels, because gradients read their rows.
-  bool hasPanels(RankedTensorType numbers, int64_t contracted, const PackedFormat &packed,
-                 ArrayRef<ReadOp> reads) const {
-    constexpr int64_t rows = 32, ofGroup = 16;
+  /// Returns true if the weight is stored in panels: only matmuls read it, and its rows are whole steps of these matmuls.
+  /// Weights beside trained adapters have no panels, because gradients read their rows.
+  bool hasPanels(RankedTensorType numbers, int64_t contracted, ArrayRef<ReadOp> reads) const {
+    constexpr int64_t rows = 32;
     return contracted == 0 && !(hasFrozen && trains) && extentOf(numbers, 0) % rows == 0 &&
-           numbers.getDimSize(1) % ofPanel == 0 && packed.group % ofGroup == 0 && llvm::all_of(reads, [](ReadOp read) {
+           numbers.getDimSize(1) % ofPanel == 0 && llvm::all_of(reads, [](ReadOp read) {
              return llvm::all_of(read->getUsers(),
                                  [](Operation *user) { return isa<MatmulOp, GroupedMatmulOp>(user); });
            });
@@ -290,7 +300,8 @@ private:
     symbols = &table, last = variable;
     RankedTensorType type = variable.getTensorType();
     ofPanel = panelOf(type, packed);
-    splits = ofPanel > 0 && hasPanels(type, contracted, packed, reads);
+    constexpr int64_t ofGroup = 16; // groups are whole steps of matmuls, too
+    splits = ofPanel > 0 && packed.group % ofGroup == 0 && hasPanels(type, contracted, reads);
     RankedTensorType words = inPanels(wordsOf(type, packed.bits));
     variable.setType(words);
     OpBuilder b(variable);

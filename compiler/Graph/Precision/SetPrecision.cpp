@@ -122,7 +122,8 @@ private:
   /// Returns the 16-bit weight that an op widens to `value`, or null.
   static Value getStored(Value value) {
     auto widened = value.getDefiningOp<arith::ExtFOp>();
-    return widened && widened.getIn().getDefiningOp<ReadOp>() ? widened.getIn() : Value();
+    return widened && isa_and_nonnull<ReadOp, JoinPanelsOp>(widened.getIn().getDefiningOp()) ? widened.getIn()
+                                                                                             : Value();
   }
 
   /// Returns the operands of a product that may be rounded to `element`, or multiplied as tf32 if it is null.

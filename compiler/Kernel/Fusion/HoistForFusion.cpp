@@ -26,7 +26,8 @@ static bool isMoved(Operation *op) {
 }
 
 bool heddle::isCopied(Operation *op) {
-  return isa_and_nonnull<FillOp, BroadcastOp, IotaOp, arith::ExtFOp, DequantizeOp, LayerNormApplyOp>(op) ||
+  return isa_and_nonnull<FillOp, BroadcastOp, IotaOp, arith::ExtFOp, DequantizeOp, JoinPanelsOp, LayerNormApplyOp>(
+             op) ||
          isRowsOfStep(op) || isMoved(op) ||
          (op && op->getNumResults() == 1 && getElementTypeOrSelf(op->getResult(0)).isInteger(1));
 }

@@ -29,13 +29,15 @@ bool isOwnQuery(OpOperand &operand) {
 /// Returns true for weights that the op unpacks as it reads them, and for scales that are packed or 16-bit.
 bool isUnpacked(OpOperand &operand) {
   Operation *op = operand.getOwner();
+  Operation *unpacking = operand.get().getDefiningOp();
   if (isa<DequantizeOp>(op))
-    return isa_and_nonnull<DequantizeOp, arith::ExtFOp>(operand.get().getDefiningOp());
+    return isa_and_nonnull<DequantizeOp, arith::ExtFOp>(unpacking);
   auto product = dyn_cast<MatmulOp>(op);
   auto grouped = dyn_cast<GroupedMatmulOp>(op);
   auto rows = dyn_cast<EmbeddingOp>(op);
-  auto widened = operand.get().getDefiningOp<arith::ExtFOp>();
-  return (operand.get().getDefiningOp<DequantizeOp>() || (widened && widened.getIn().getDefiningOp<ReadOp>())) &&
+  auto widened = dyn_cast_or_null<arith::ExtFOp>(unpacking);
+  return (isa_and_nonnull<DequantizeOp, JoinPanelsOp>(unpacking) ||
+          (widened && isa_and_nonnull<ReadOp, JoinPanelsOp>(widened.getIn().getDefiningOp()))) &&
          (product   ? operand.get() == product.getRhs()
           : grouped ? operand.get() == grouped.getRhs()
                     : rows && operand.get() == rows.getTable());

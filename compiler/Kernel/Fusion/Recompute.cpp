@@ -208,7 +208,8 @@ int64_t Recomputer::flopsOf(Operation *op) {
 /// only one elementwise op uses it, so that it stays in registers. With `acrossPeak`, the last case does not count.
 int64_t Recomputer::bytesInMemory(Value value, bool acrossPeak) {
   Operation *producer = value.getDefiningOp();
-  if (isa<ReadOp, SliceOp, ReshapeOp, ConcatOp, FillOp, BroadcastOp, IotaOp, arith::ExtFOp, DequantizeOp>(producer))
+  if (isa<ReadOp, SliceOp, ReshapeOp, ConcatOp, FillOp, BroadcastOp, IotaOp, arith::ExtFOp, DequantizeOp, JoinPanelsOp>(
+          producer))
     return 0;
   if (!acrossPeak && value.hasOneUse() && isElementwise(*value.user_begin()))
     return 0;

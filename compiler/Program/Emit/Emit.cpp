@@ -162,7 +162,7 @@ static bool isNarrow(VariableOp variable) {
 /// The type in the artifact. Narrow variables keep their type. Other 16-bit variables are caches that only the program
 /// itself uses. Callers see them as 32-bit words with two elements each.
 static RankedTensorType inWords(VariableOp variable) {
-  RankedTensorType type = variable.getTensorType();
+  RankedTensorType type = variable.getTypeOfCallers();
   if (isNarrow(variable) || type.getElementTypeBitWidth() != 16 || type.getShape().back() % 2 != 0)
     return type;
   SmallVector<int64_t> shape(type.getShape());
@@ -199,13 +199,14 @@ LogicalResult ArtifactWriter::writeVariables() {
         variable.getRole() ? static_cast<schema::VariableRole>(*variable.getRole()) : schema::VariableRole::None;
     // The owner is missing if it is a view that exists only within the compiler.
     auto owner = variable.getOwner() ? variableIndices.find(*variable.getOwner()) : variableIndices.end();
-    variables.push_back(schema::CreateVariable(builder, name, static_cast<schema::VariableKind>(variable.getKind()),
-                                               *type, bytes, storage, place.offset, limit ? limit.getInt() : 0, role,
-                                               owner == variableIndices.end() ? -1 : int32_t(owner->second),
-                                               variable.getSharded()));
+    variables.push_back(schema::CreateVariable(
+        builder, name, static_cast<schema::VariableKind>(variable.getKind()), *type, bytes, storage, place.offset,
+        limit ? limit.getInt() : 0, role, owner == variableIndices.end() ? -1 : int32_t(owner->second),
+        variable.getSharded(), variable.getColumns() ? variable.getTensorType().getDimSize(1) : 0));
     hasShards |= variable.getSharded();
     hasRoundedMoments |= isNarrow(variable);
     hasHalfWeights |= isHalfWeight(variable);
+    hasPanels |= variable.getColumns().has_value();
   }
   return success();
 }
@@ -287,7 +288,8 @@ LogicalResult ArtifactWriter::write(Artifact &artifact) {
   auto costTable = builder.CreateVector(costs);
   auto pairTable = builder.CreateVector(pairs);
   auto vocabularyTable = writeVocabulary();
-  uint32_t version = hasMultiples        ? schema::kSchemaVersion
+  uint32_t version = hasPanels           ? schema::kSchemaVersion
+                     : hasMultiples      ? schema::kSchemaVersionOfMultiples
                      : hasHalfWeights    ? schema::kSchemaVersionOfHalfWeights
                      : hasNarrowTexels   ? schema::kSchemaVersionOfTexels
                      : hasBounds         ? schema::kSchemaVersionOfBounds

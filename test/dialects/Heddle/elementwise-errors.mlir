@@ -338,3 +338,29 @@ func.func @too_small() {
   %0 = heddle.fill -65520.0 : f16 : tensor<8xf16>
   return
 }
+
+// -----
+
+func.func @panels(%panels: tensor<12x8xbf16>) {
+  // expected-error @+1 {{expects whole panels of the result's columns, got 'tensor<12x8xbf16>' for 'tensor<8x12xbf16>'}}
+  %0 = heddle.join_panels %panels : tensor<12x8xbf16> -> tensor<8x12xbf16>
+  return
+}
+
+// -----
+
+func.func @panels_of_another_type(%panels: tensor<12x8xbf16>) {
+  // expected-error @+1 {{expects whole panels of the result's columns, got 'tensor<12x8xbf16>' for 'tensor<4x24xf32>'}}
+  %0 = heddle.join_panels %panels : tensor<12x8xbf16> -> tensor<4x24xf32>
+  return
+}
+
+// -----
+
+// expected-error @+1 {{@w is in panels of 'tensor<12x8xbf16>', which are no whole panels of a weight with 12 columns}}
+heddle.variable @w weight : tensor<12x8xbf16> {columns = 12}
+
+// -----
+
+// expected-error @+1 {{@w is in panels of 'tensor<12x8xf32>', which are no whole panels of a weight with 24 columns}}
+heddle.variable @w cache : tensor<12x8xf32> {columns = 24}

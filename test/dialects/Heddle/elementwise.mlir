@@ -94,6 +94,17 @@ func.func @adam_rounding(%w: tensor<2x8xf32>, %m: tensor<2x8xbf16>, %s: tensor<1
   return %1#2 : tensor<2x8xbf16>
 }
 
+// CHECK: heddle.variable @wide.weight weight : tensor<12x8xbf16> {columns = 24 : i64}
+heddle.variable @wide.weight weight : tensor<12x8xbf16> {columns = 24}
+
+// CHECK-LABEL: func.func @panels
+func.func @panels() -> tensor<4x24xbf16> {
+  %panels = heddle.read @wide.weight : tensor<12x8xbf16>
+  // CHECK: heddle.join_panels %{{.*}} : tensor<12x8xbf16> -> tensor<4x24xbf16>
+  %0 = heddle.join_panels %panels : tensor<12x8xbf16> -> tensor<4x24xbf16>
+  return %0 : tensor<4x24xbf16>
+}
+
 // CHECK-LABEL: func.func @dequantize
 func.func @dequantize(%words: tensor<2x8xi32>, %odd: tensor<2x8xi32>, %scales: tensor<4x8xf32>, %columns: tensor<9x2xf32>,
     %high: tensor<1x8xi32>, %values: tensor<1x16xf32>) {

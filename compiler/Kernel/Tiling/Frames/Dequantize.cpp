@@ -19,7 +19,7 @@ static PackedPlace inPanel(KernelEmitter &emitter, RankedTensorType memory, Pack
   Value width = emitter.index(columns), panel = b.createOrFold<arith::DivUIOp>(place.column, width);
   Value first = emitter.mul(panel, memory.getDimSize(0) / (at.columns / columns) * ofWord);
   if (columns % place.columns != 0 || at.repeats != 1 || at.rows)
-    emitter.fail() << "has packed weights in panels of " << columns
+    emitter.fail() << "has weights in panels of " << columns
                    << " columns, which its tiles cross; compile the model for this target from the beginning";
   place.row = emitter.add(first, place.row);
   if (place.rowLimit)
@@ -27,6 +27,12 @@ static PackedPlace inPanel(KernelEmitter &emitter, RankedTensorType memory, Pack
   place.column = b.createOrFold<arith::RemUIOp>(place.column, width);
   place.columnLimit = {};
   return at;
+}
+
+Place heddle::placeInPanel(KernelEmitter &emitter, JoinPanelsOp joined, const Place &place) {
+  PackedPlace at{place};
+  at.columns = typeOf(joined.getResult()).getDimSize(1);
+  return inPanel(emitter, typeOf(joined.getPanels()), at, 1).place;
 }
 
 /// Loads a tile from memory whose words hold numbers of `bits` bits. If `bits` is 0, elements are loaded as they are.
@@ -120,6 +126,24 @@ void heddle::prefetchWords(KernelEmitter &emitter, DequantizeOp unpacked, const 
   prefetch(unpacked.getWords(), static_cast<int64_t>(unpacked.getBits()));
   if (unpacked.getHigh())
     prefetch(unpacked.getHigh(), static_cast<int64_t>(unpacked.getHighBits()));
+}
+
+Value heddle::beforeWidening(Value value) {
+  auto widened = value.getDefiningOp<arith::ExtFOp>();
+  return widened ? widened.getIn() : value;
+}
+
+void heddle::prefetchStored(KernelEmitter &emitter, Value matrix, const Place &place) {
+  if (auto unpacked = matrix.getDefiningOp<DequantizeOp>())
+    return prefetchWords(emitter, unpacked, place);
+  Value stored = beforeWidening(matrix);
+  Place at = place;
+  if (auto joined = stored.getDefiningOp<JoinPanelsOp>())
+    at = placeInPanel(emitter, joined, place), stored = joined.getPanels();
+  if (!emitter.isInMemory(stored))
+    return;
+  for (int64_t row = 0; row < at.rows; ++row)
+    emitter.prefetch(emitter.memoryOf(stored), emitter.add(at.row, emitter.index(row)), at.column, at.columns);
 }
 
 PackedPlace heddle::placeOfGroups(KernelEmitter &emitter, DequantizeOp unpacked, const PackedPlace &at) {

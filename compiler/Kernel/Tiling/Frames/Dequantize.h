@@ -1,4 +1,5 @@
-// Tiles of heddle.dequantize: packed numbers with their scales and offsets, which may be packed as well.
+// Tiles of weights as they are stored: packed numbers with their scales and offsets, which may be packed as well
+// (heddle.dequantize), 16-bit numbers, and matrices in panels (heddle.join_panels).
 #pragma once
 
 #include "compiler/Kernel/Tiling/Frames/KernelEmitter.h"
@@ -35,6 +36,14 @@ struct NumbersInPlace {
 
 /// Prefetches the words of the numbers at a place, which need not exist.
 void prefetchWords(KernelEmitter &emitter, DequantizeOp unpacked, const Place &place);
+/// The same for any matrix, as it is stored. A matrix that the kernel computes is not prefetched.
+void prefetchStored(KernelEmitter &emitter, Value matrix, const Place &place);
+
+/// Returns the 16-bit value that an `arith.extf` widens to `value`, or `value` itself.
+Value beforeWidening(Value value);
+
+/// Converts a place in the joined matrix to the place in its panels.
+Place placeInPanel(KernelEmitter &emitter, JoinPanelsOp joined, const Place &place);
 
 /// Returns the place of the scales and offsets of `place`. It has a single row if all rows of `place` are in one group.
 PackedPlace placeOfGroups(KernelEmitter &emitter, DequantizeOp unpacked, const PackedPlace &place);

@@ -138,12 +138,6 @@ LogicalResult heddle::emitFewRows(MatmulOp product, KernelEmitter &emitter) {
   if (unpacksBefore)
     panel = emitter.sharedTile(emitter.tileType(ofPanel, llvm::alignTo(depth, step)));
 
-  auto prefetch = [&](Value row, Value k, int64_t columns) {
-    if (unpacked)
-      return prefetchWords(emitter, unpacked, {row, k, ofPanel, columns, {}, {}});
-    for (int64_t i = 0; i < ofPanel; ++i)
-      emitter.prefetch(emitter.memoryOf(product.getRhs()), emitter.add(row, emitter.index(i)), k, columns);
-  };
   using Body = function_ref<SmallVector<Value>(ValueRange, Value, Value)>;
   /// Calls `body` for each step along the columns of W: with the state, the first column, and, in the last step, the
   /// limit of columns. `first`: the first row of W that is read. The rows of the next block are prefetched, unless
@@ -153,15 +147,16 @@ LogicalResult heddle::emitFewRows(MatmulOp product, KernelEmitter &emitter) {
     for (int64_t ofLoop : {unrolled, step}) {
       int64_t end = depth / ofLoop * ofLoop;
       if (done < end)
-        state = emitter.loop(emitter.index(done), emitter.index(end), ofLoop, end - done, state,
-                             [&](Value k, ValueRange before) {
-                               SmallVector<Value> next = llvm::to_vector(before);
-                               if (first)
-                                 prefetch(emitter.add(first, emitter.index(ofPanel)), k, ofLoop);
-                               for (int64_t part = 0; part < ofLoop; part += step)
-                                 next = body(next, emitter.add(k, emitter.index(part)), Value());
-                               return next;
-                             });
+        state = emitter.loop(
+            emitter.index(done), emitter.index(end), ofLoop, end - done, state, [&](Value k, ValueRange before) {
+              SmallVector<Value> next = llvm::to_vector(before);
+              if (first)
+                prefetchStored(emitter, product.getRhs(),
+                               {emitter.add(first, emitter.index(ofPanel)), k, ofPanel, ofLoop, {}, {}});
+              for (int64_t part = 0; part < ofLoop; part += step)
+                next = body(next, emitter.add(k, emitter.index(part)), Value());
+              return next;
+            });
       done = end;
     }
     return done < depth ? body(state, emitter.index(done), emitter.index(depth)) : state;
@@ -190,8 +185,7 @@ LogicalResult heddle::emitFewRows(MatmulOp product, KernelEmitter &emitter) {
         return next;
       };
       SmallVector<Value> sums(together, emitter.constant(block, step, 0));
-      bool prefetches = isThread && !panel && (unpacked || (together > 1 && emitter.isInMemory(product.getRhs())));
-      sums = forDepth(sums, prefetches ? first : Value(), add);
+      sums = forDepth(sums, isThread && !panel ? first : Value(), add);
       for (auto [line, sum] : llvm::zip_equal(lines, sums))
         tile::StoreOp::create(b, emitter.reduce(tile::Combine::Sum, sum, 1), shared, ofTile, line);
       return {};

@@ -1,6 +1,7 @@
 // Matmuls. A workgroup owns a tile of the result, in registers, and loops along the K dimension.
 #include "compiler/Kernel/Tiling/Matmul/MatrixKernels.h"
 #include "compiler/Analysis/Kernels/Fragments.h"
+#include "compiler/Kernel/Tiling/Frames/Dequantize.h"
 #include "compiler/Kernel/Tiling/Matmul/FewRows.h"
 #include "compiler/Kernel/Tiling/Matmul/ProductFrame.h"
 
@@ -23,8 +24,12 @@ bool hasMovedRows(MatmulOp product) { return isa_and_nonnull<UnfoldOp>(product.g
 RightSide rightSideOf(const KernelEmitter &emitter, Value rhs) {
   RankedTensorType type = typeOf(rhs);
   auto unpacked = rhs.getDefiningOp<DequantizeOp>();
-  if (!unpacked)
-    return {.bytes = type.getElementTypeBitWidth() / 8};
+  if (!unpacked) {
+    Value stored = beforeWidening(rhs);
+    auto joined = stored.getDefiningOp<JoinPanelsOp>();
+    return {.bytes = typeOf(stored).getElementTypeBitWidth() / 8,
+            .panel = joined ? typeOf(joined.getPanels()).getDimSize(1) : 0};
+  }
   int64_t panel = unpacked.getPanel();
   return {.group = unpacked.getGroup().first,
           .panel = panel < type.getDimSize(1) ? panel : 0,

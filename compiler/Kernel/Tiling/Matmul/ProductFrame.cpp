@@ -382,11 +382,7 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
       streamed->forTiles([&](const Place &place) -> Value {
         tile = place;
         Value ahead = emitter.add(shifted(k), emitter.index(kStepsAhead * step));
-        if (unpacked)
-          prefetchWords(emitter, unpacked, {ahead, tile.column, step, tile.columns, {}, {}});
-        else if (emitter.isInMemory(rhs))
-          for (int64_t row = 0; row < step; ++row)
-            emitter.prefetch(emitter.memoryOf(rhs), emitter.add(ahead, emitter.index(row)), tile.column, tile.columns);
+        prefetchStored(emitter, rhs, {ahead, tile.column, step, tile.columns, {}, {}});
         return multiply(left, rhsPlaceAt(k), streamed->sums())[0];
       });
       return {};

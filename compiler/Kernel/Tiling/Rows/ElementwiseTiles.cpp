@@ -86,6 +86,15 @@ struct DequantizeTile : TileOpInterface::ExternalModel<DequantizeTile, Dequantiz
   }
 };
 
+struct JoinPanelsTile : TileOpInterface::ExternalModel<JoinPanelsTile, JoinPanelsOp> {
+  bool readsElsewhere(Operation *, unsigned) const { return true; }
+
+  SmallVector<Value> emitTile(Operation *op, KernelEmitter &emitter, const Place &place) const {
+    auto joined = cast<JoinPanelsOp>(op);
+    return {emitter.load(emitter.memoryOf(joined.getPanels()), placeInPanel(emitter, joined, place))};
+  }
+};
+
 struct EmbeddingTile : TileOpInterface::ExternalModel<EmbeddingTile, EmbeddingOp> {
   bool readsElsewhere(Operation *, unsigned operand) const { return operand == 1; }
 
@@ -483,6 +492,7 @@ void heddle::registerElementwiseTiles(DialectRegistry &registry) {
     FillOp::attachInterface<FillTile>(*context);
     BroadcastOp::attachInterface<BroadcastTile>(*context);
     DequantizeOp::attachInterface<DequantizeTile>(*context);
+    JoinPanelsOp::attachInterface<JoinPanelsTile>(*context);
     EmbeddingOp::attachInterface<EmbeddingTile>(*context);
     SumPartsOp::attachInterface<SumPartsTile>(*context);
     DensifyOp::attachInterface<DensifyTile>(*context);

@@ -13,6 +13,14 @@
 // RUN: heddle-opt %s --heddle-quantize-weights=weights=bf16 --heddle-derive-training | FileCheck %s --check-prefixes=HALF,EVAL
 // HALF: heddle.variable @table weight : tensor<10x24xbf16>
 // HALF: heddle.variable @small.weight weight : tensor<4x24xf32>
+// RUN: heddle-opt %s --heddle-quantize-weights='weights=bf16 panel=8' | FileCheck %s --check-prefix=HALFPANELS
+// HALFPANELS: heddle.variable @table weight : tensor<10x24xbf16> {start
+// HALFPANELS: heddle.variable @up.weight weight : tensor<24x32xbf16> {start
+// HALFPANELS: heddle.variable @down.weight weight : tensor<96x8xbf16> {columns = 24 : i64, start
+// HALFPANELS: %[[READ:.*]] = heddle.read @down.weight : tensor<96x8xbf16>
+// HALFPANELS-NEXT: %[[JOINED:.*]] = heddle.join_panels %[[READ]] : tensor<96x8xbf16> -> tensor<32x24xbf16>
+// HALFPANELS-NEXT: %[[WIDE:.*]] = arith.extf %[[JOINED]]
+// HALFPANELS-NEXT: heddle.matmul %{{.*}}, %[[WIDE]]
 // RUN: heddle-opt %s --heddle-add-adapters='lora=rank=2,targets=up' --heddle-quantize-weights=weights=int8 --heddle-derive-training \
 // RUN:   | FileCheck %s --check-prefix=LORA
 // RUN: not heddle-opt %s --heddle-quantize-weights=weights=int5 2>&1 | FileCheck %s --check-prefix=FORMAT

@@ -153,3 +153,36 @@ func.func @rows(%x: !rows, %w: !panels, %s: tensor<144x64xf32>) -> !result {
 // CHECK: %[[ROW:.*]] = arith.addi
 // CHECK: %[[AHEAD:.*]] = arith.addi %[[ROW]], %c64
 // CHECK: memref.prefetch %arg1
+
+// A weight of 16 bits in panels. A block is a panel, and the rows two steps ahead are prefetched as they are stored.
+heddle.variable @in_panels weight : tensor<4608x64xbf16> {columns = 576}
+func.func @halves(%x: tensor<1x512xf32>) -> tensor<1x576xf32> {
+  %panels = heddle.read @in_panels : tensor<4608x64xbf16>
+  %joined = heddle.join_panels %panels : tensor<4608x64xbf16> -> tensor<512x576xbf16>
+  %w = arith.extf %joined : tensor<512x576xbf16> to tensor<512x576xf32>
+  %p = heddle.matmul %x, %w : tensor<1x512xf32>, tensor<512x576xf32> -> tensor<1x576xf32>
+  return %p : tensor<1x576xf32>
+}
+// CHECK: tile.func @matmul_1x576_3(%arg0: memref<1x512xf32>, %arg1: memref<4608x64xbf16>
+// CHECK: tile.shared : memref<1x64xf32
+// CHECK: scf.for %[[K:.*]] = %c0 to %c512 step %c8 {
+// CHECK: scf.for %[[COLUMN:.*]] = %{{.*}} to %{{.*}} step %c32 {
+// CHECK: %[[AHEAD:.*]] = arith.addi %[[K]], %c16
+// CHECK: %[[PANEL:.*]] = arith.divui %[[COLUMN]], %c64
+// CHECK: %[[FIRST:.*]] = arith.muli %[[PANEL]], %c512
+// CHECK: %[[ROW:.*]] = arith.addi %[[FIRST]], %[[AHEAD]]
+// CHECK: %[[IN:.*]] = arith.remui %[[COLUMN]], %c64
+// CHECK-COUNT-8: memref.prefetch %arg1[%{{.*}}, %[[IN]]]
+// CHECK: tile.load %arg1[%{{.*}}, %{{.*}}] : memref<4608x64xbf16> -> tensor<8x32xbf16>
+
+// Without panels, a run has at least 1.5 KB of the weight as it is stored: 768 columns.
+heddle.variable @in_rows weight : tensor<512x1536xbf16>
+func.func @rows_of_halves(%x: tensor<1x512xf32>) -> tensor<1x1536xf32> {
+  %rows = heddle.read @in_rows : tensor<512x1536xbf16>
+  %w = arith.extf %rows : tensor<512x1536xbf16> to tensor<512x1536xf32>
+  %p = heddle.matmul %x, %w : tensor<1x512xf32>, tensor<512x1536xf32> -> tensor<1x1536xf32>
+  return %p : tensor<1x1536xf32>
+}
+// CHECK: tile.func @matmul_1x1536(%arg0: memref<1x512xf32>, %arg1: memref<512x1536xbf16>
+// CHECK: tile.shared : memref<1x768xf32
+// CHECK-COUNT-8: memref.prefetch %arg1
