@@ -8,7 +8,7 @@ namespace mlir::heddle {
 
 /// An attribute of a variable whose weight is packed in a GGUF file: the name of the file's type, such as "Q4_K".
 inline constexpr llvm::StringLiteral kStoredAttrName = "heddle.stored";
-/// The same for packed tensors of a folder, which are widened if the weight is trained.
+/// The same for tensors of a folder that are packed or of 16 bits. They are widened if the weight is trained.
 inline constexpr llvm::StringLiteral kStoredInFolderAttrName = "heddle.stored_in_folder";
 
 /// An attribute of a weight matrix that weight decay spares, like biases and gains.

@@ -212,8 +212,10 @@ TEST_P(CheckpointTest, weightsInPanels) {
       ASSERT_TRUE(session->init(5).ok());
       for (const char *name : {"weight", "total"})
         ASSERT_TRUE(session->writeVariable(name, HostTensor::vector(std::vector<float>(1000))).ok());
-      TensorView view{ElementType::F32, Shape{rows, columns}, std::as_bytes(std::span(values))};
-      ASSERT_TRUE(session->writeVariable("matrix", view).ok());
+      auto matrix = HostTensor::uninitialized(ElementType::F32, {rows, columns});
+      ASSERT_TRUE(matrix.ok()) << matrix.message();
+      std::ranges::copy(values, matrix->values<float>().begin());
+      ASSERT_TRUE(session->writeVariable("matrix", *matrix).ok());
       isKept(*session);
       Status saved = session->save(folder / "c");
       ASSERT_TRUE(saved.ok()) << saved.message();

@@ -159,6 +159,8 @@ private:
     if (variable.getTensorType().getShape().back() % 2 != 0) // rows begin at a 32-bit word
       return {};
     auto stored = variable->getAttrOfType<StringAttr>(kStoredAttrName);
+    if (!stored && panel > 0 && !trains) // processors multiply in f32, whatever type the numbers are stored in
+      stored = variable->getAttrOfType<StringAttr>(kStoredInFolderAttrName);
     bool asStored = format.rule == WeightFormat::Rule::AsStored && stored && (hasFrozen || !trains);
     if (format.rule == WeightFormat::Rule::F16 || (asStored && stored.getValue() == "F16"))
       return Float16Type::get(&getContext());

@@ -6,12 +6,14 @@
 #include "compiler/Model/Language/Published.h"
 #include "dialects/Heddle/VariableRoles.h"
 #include "runtime/core/PublishedMeaning.h"
+#include "runtime/core/Safetensors.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
+#include <filesystem>
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -359,15 +361,46 @@ static LogicalResult addGenerationEnds(MLIRContext *context, StringRef folder, D
   return failure(config->hasFailed());
 }
 
-/// Names the type of the weights that the folder has in MXFP4.
-static void nameStoredTypes(ModuleOp module, StringRef configPath, const llvm::StringMap<std::string> &tensorOf) {
-  for (auto variable : module.getOps<VariableOp>()) {
-    auto tensor = tensorOf.find(variable.getSymName());
-    if (tensor == tensorOf.end())
+/// Returns the names of the tensors that the folder has in 16 bits, with their types. Whoever loads the weights hears of
+/// files that cannot be read.
+static llvm::StringMap<StringRef> findHalves(const std::filesystem::path &folder) {
+  using Stored = ::heddle::SafetensorsEntry::Stored;
+  llvm::StringMap<StringRef> halves;
+  std::error_code error;
+  for (const auto &file : std::filesystem::directory_iterator(folder, error)) {
+    std::string name = file.path().filename().string();
+    if (!StringRef(name).starts_with("model") || !StringRef(name).ends_with(".safetensors"))
       continue;
-    ::heddle::Result<bool> isPacked = isInFolder(configPath, tensor->second + "_blocks");
-    if (isPacked.ok() && *isPacked)
-      variable->setAttr(kStoredInFolderAttrName, StringAttr::get(module.getContext(), "MXFP4"));
+    auto reader = ::heddle::SafetensorsReader::open(file.path(), ::heddle::OtherTypes::PassOver);
+    if (!reader.ok())
+      continue;
+    for (const ::heddle::SafetensorsEntry &entry : reader->entries())
+      if (entry.stored != Stored::AsIs)
+        halves[entry.name] = entry.stored == Stored::BF16 ? "BF16" : "F16";
+  }
+  return halves;
+}
+
+/// Names the type of the weights that the folder has in MXFP4 or in 16 bits. `tensorsOf` has the names of a weight's
+/// tensor, of which the folder has one.
+static void nameStoredTypes(ModuleOp module, StringRef configPath, bool hasPacked,
+                            const llvm::StringMap<SmallVector<std::string>> &tensorsOf) {
+  llvm::StringMap<StringRef> halves = findHalves(std::filesystem::path(configPath.str()).parent_path());
+  for (auto variable : module.getOps<VariableOp>()) {
+    auto tensors = tensorsOf.find(variable.getSymName());
+    if (tensors == tensorsOf.end() || tensors->second.empty())
+      continue;
+    StringRef type;
+    for (const std::string &tensor : llvm::reverse(tensors->second))
+      if (auto half = halves.find(tensor); half != halves.end())
+        type = half->second;
+    if (hasPacked) {
+      ::heddle::Result<bool> isPacked = isInFolder(configPath, tensors->second.front() + "_blocks");
+      if (isPacked.ok() && *isPacked)
+        type = "MXFP4";
+    }
+    if (!type.empty())
+      variable->setAttr(kStoredInFolderAttrName, StringAttr::get(module.getContext(), type));
   }
 }
 
@@ -381,15 +414,14 @@ OwningOpRef<ModuleOp> mlir::heddle::importHuggingFace(MLIRContext *context, Stri
   if (description->architecture == "decoder" && failed(addGenerationEnds(context, folder, *description)))
     return nullptr;
   addPublishedMeaning(*config, *description);
-  if (!config->getObject().get("quantization_config"))
-    return importModel(context, std::move(description));
-  llvm::StringMap<std::string> tensorOf;
+  llvm::StringMap<SmallVector<std::string>> tensorsOf;
   OwningOpRef<ModuleOp> module = importModel(context, std::move(description), [&](const Description &complete) {
     for (const auto &[weight, origin] : complete.tensors)
-      tensorOf[weight] = origin.getAsObject()->getArray("from")->front().getAsString()->str();
+      for (const llvm::json::Value &tensor : *origin.getAsObject()->getArray("from"))
+        tensorsOf[weight].push_back(tensor.getAsString()->str());
     return success();
   });
   if (module)
-    nameStoredTypes(*module, config->getPath(), tensorOf);
+    nameStoredTypes(*module, config->getPath(), config->getObject().get("quantization_config") != nullptr, tensorsOf);
   return module;
 }

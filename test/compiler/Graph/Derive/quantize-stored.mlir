@@ -2,8 +2,13 @@
 // RUN: heddle-opt %s --heddle-quantize-weights | FileCheck %s
 // RUN: heddle-opt %s --heddle-quantize-weights=weights=f32 | FileCheck %s --check-prefix=F32
 // RUN: heddle-opt %s --heddle-quantize-weights=trains=true | FileCheck %s --check-prefix=TRAINS
+// Processors keep the folder's weights of 16 bits, too.
+// RUN: heddle-opt %s --heddle-quantize-weights=panel=16 | FileCheck %s --check-prefix=PROCESSOR
+// RUN: heddle-opt %s --heddle-quantize-weights='panel=16 trains=true' | FileCheck %s --check-prefix=TRAINS
+// PROCESSOR: heddle.variable @folder_half weight : tensor<512x16xbf16> {columns = 16 : i64
 // TRAINS: heddle.variable @plain weight : tensor<16x16xf32>
 // TRAINS: heddle.variable @folder weight : tensor<512x16xf32>
+// TRAINS: heddle.variable @folder_half weight : tensor<512x16xf32>
 // F32-NOT: xi32>
 
 // 6-bit scales in bytes, and a factor for every 256 inputs; the same for offsets.
@@ -25,6 +30,7 @@
 // CHECK-NEXT: heddle.variable @table.scales weight of @table as scales : tensor<16x16xbf16>
 // The folder's packed weights are kept unless the model is trained.
 // CHECK-NEXT: heddle.variable @folder weight : tensor<64x16xi32>
+// CHECK: heddle.variable @folder_half weight : tensor<512x16xf32>
 module {
   heddle.variable @up weight : tensor<512x16xf32> {heddle.stored = "Q4_K"}
   heddle.variable @down weight : tensor<16x512xf32> {heddle.stored = "Q5_0"}
@@ -32,6 +38,7 @@ module {
   heddle.variable @plain weight : tensor<16x16xf32> {heddle.stored = "F16"}
   heddle.variable @table weight : tensor<512x16xf32> {heddle.stored = "MXFP4"}
   heddle.variable @folder weight : tensor<512x16xf32> {heddle.stored_in_folder = "MXFP4"}
+  heddle.variable @folder_half weight : tensor<512x16xf32> {heddle.stored_in_folder = "BF16"}
   // CHECK-LABEL: func.func @f
   func.func @f(%x: tensor<8x512xf32>) -> tensor<8x16xf32> {
     // CHECK: %[[WORDS:.*]] = heddle.read @up
@@ -62,6 +69,8 @@ module {
     %q = arith.addf %p, %t : tensor<8x16xf32>
     %folder = heddle.read @folder : tensor<512x16xf32>
     %z = heddle.matmul %x, %folder : tensor<8x512xf32>, tensor<512x16xf32> -> tensor<8x16xf32>
+    %half = heddle.read @folder_half : tensor<512x16xf32>
+    %halves = heddle.matmul %x, %half : tensor<8x512xf32>, tensor<512x16xf32> -> tensor<8x16xf32>
     %sum = arith.addf %y, %q : tensor<8x16xf32>
     return %sum : tensor<8x16xf32>
   }

@@ -1,0 +1,57 @@
+"""Folders whose weights have 16 bits: an artifact for inference on a processor keeps them so, and its logits are those of
+the same numbers in f32.
+
+    half_folders.py --bin build/bin [--target=NAME]"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+
+import published
+from compiled import Model, Report, relative
+from packed_types import batch
+
+CONFIG = {**published.LLAMA, "hidden_size": 192, "num_hidden_layers": 1, "num_attention_heads": 6, "num_key_value_heads": 2,
+          "intermediate_size": 320, "vocab_size": 103, "tie_word_embeddings": False}
+SIZES = {"max_tokens": 64, "max_sequences": 32, "logits_entry": True}
+BOUND = 2e-6
+
+
+def matrices_of(tools, artifact):
+    """Returns the types of the artifact's matrices, as heddle-inspect prints them."""
+    said = subprocess.run([f"{tools}/heddle-inspect", artifact], check=True, capture_output=True, text=True).stdout
+    words = [line.split() for line in said.splitlines() if line.startswith("    weight ")]
+    return {word[2].split("[")[0] for word in words if "," in word[2]}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--target", default="cpu:x86-64-v3")
+    arguments = parser.parse_args()
+    report, random = Report(), np.random.default_rng(5)
+    batches = [batch(lengths, random) for lengths in ([1], [5], [1] * 13, [8, 21, 7])]
+    with tempfile.TemporaryDirectory() as folder:
+        for kind, shards in (("BF16", 1), ("F16", 2)):
+            model = Path(folder, kind)
+            model.mkdir()
+            published.write_folder(model, CONFIG, published.draw_llama(CONFIG), kind, shards)
+            made = []
+            for flags, type_ in (["--weights=f32"], "f32"), ([], kind.lower()):
+                with Model(SimpleNamespace(bin=arguments.bin, model=model), SIZES, folder, arguments.target,
+                           flags=["--entries=inference", *flags]) as compiled:
+                    report.check(f"{kind}: matrices that are not {type_}", len(matrices_of(arguments.bin, compiled.artifact) ^ {type_}), 0)
+                    made.append([compiled.call("logits", inputs, ["logits"], variables=kind)[0] for inputs in batches])
+            for wide, narrow in zip(*made):
+                report.check(f"{kind}: {len(wide)} tokens", relative(narrow, wide), BOUND)
+    print(f"{report.failed} failed")
+    sys.exit(report.failed != 0)
+
+
+if __name__ == "__main__":
+    main()
