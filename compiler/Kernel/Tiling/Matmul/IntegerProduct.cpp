@@ -18,12 +18,14 @@ static_assert(IntegerProduct::kStep * kLargest * 255 <= std::numeric_limits<int3
 
 bool IntegerProduct::isPossible(const TargetProfile &profile, DequantizeOp unpacked, bool isTransposed) {
   uint64_t bits = unpacked.getBits();
+  int64_t panel = unpacked.getPanel();
+  bool isWide = panel > profile.weightPanel && panel < unpacked.getResult().getType().getDimSize(1);
   auto [along, across] = unpacked.getGroup();
   if (isTransposed)
     std::swap(along, across);
   return profile.dotBits > 0 && (bits == 8 || bits == 4) && !unpacked.getHigh() && !unpacked.getTable() &&
          unpacked.getScales() && along % kStep == 0 && across == 1 &&
-         (isTransposed || unpacked.getPanel() == profile.vector);
+         (isTransposed || panel == profile.vector || isWide);
 }
 
 IntegerProduct::IntegerProduct(KernelEmitter &emitter, DequantizeOp unpacked, int64_t rows, int64_t depth,
@@ -103,7 +105,7 @@ Value IntegerProduct::unsignedWords(const Place &place) const {
   return arith::XOrIOp::create(emitter.builder(), packed, repeat(emitter, packed, static_cast<uint32_t>(bias), bits));
 }
 
-/// Returns a step's numbers as integers of `unit` bits, in the order of the digits: tiles with all of its words.
+/// Returns a step's numbers, or a part of them, as integers of `unit` bits in the order of the digits: tiles of words.
 SmallVector<Value> IntegerProduct::integersAt(const Place &place) const {
   auto &b = emitter.builder();
   if (isTransposed) {
@@ -114,7 +116,7 @@ SmallVector<Value> IntegerProduct::integersAt(const Place &place) const {
     return {unsignedWords(place)};
   SmallVector<Value> integers;
   int64_t ofWord = kWordBits / bits;
-  for (int64_t row = 0; row < kStep; row += ofWord) {
+  for (int64_t row = 0; row < place.rows; row += ofWord) {
     Value packed = unsignedWords({emitter.add(place.row, emitter.index(row)), place.column, ofWord, place.columns});
     for (int64_t shift = 0; shift < unit; shift += bits) {
       Value shifted = packed;
@@ -126,31 +128,56 @@ SmallVector<Value> IntegerProduct::integersAt(const Place &place) const {
   return integers;
 }
 
-Value IntegerProduct::multiply(Value k, const Place &place) const {
+SmallVector<Value> IntegerProduct::digitsAt(Value k, int64_t first, int64_t count) const {
+  SmallVector<Value> left;
+  int64_t from = first * unit / kWordBits, end = (first + count) * unit / kWordBits,
+          ofTile = isTransposed || bits == unit ? end - from : 1;
+  Value firstRow = emitter.mul(columnOf(k).column, digitCount * rows);
+  for (int64_t digit = 0; digit < digitCount; ++digit) {
+    Value row = emitter.add(firstRow, emitter.index(digit * rows));
+    for (int64_t word = from; word < end; word += ofTile)
+      left.push_back(emitter.load(digits, {row, emitter.index(word), rows, ofTile, {}, {}}, Padding::Any));
+  }
+  return left;
+}
+
+Value IntegerProduct::begin(Value k, int64_t columns) const {
+  Value none = emitter.constantInt(rows, columns, 0);
+  return starts ? emitter.broadcast(emitter.load(starts, columnOf(k), Padding::Any), rows, columns) : none;
+}
+
+Value IntegerProduct::add(ArrayRef<Value> left, const Place &place, Value sums) const {
   auto &b = emitter.builder();
   SmallVector<Value> integers = integersAt(place);
-  int64_t columns = isTransposed ? place.rows : place.columns, ofTile = words / static_cast<int64_t>(integers.size());
-  Value firstRow = emitter.mul(columnOf(k).column, digitCount * rows);
+  int64_t columns = isTransposed ? place.rows : place.columns;
   Value none = emitter.constantInt(rows, columns, 0), all = none;
   for (int64_t digit = 0; digit < digitCount; ++digit) {
     if (digit > 0)
       all = arith::ShLIOp::create(b, all, emitter.constantInt(rows, columns, unit));
-    if (starts && digit + 1 == digitCount) {
-      Value start = emitter.load(starts, columnOf(k), Padding::Any);
-      all = arith::AddIOp::create(b, all, emitter.broadcast(start, rows, columns));
-    }
+    if (digit + 1 == digitCount)
+      all = arith::AddIOp::create(b, all, sums);
     // A dot waits for the one before that adds to the same register. A single row has too few for one chain of dots.
     bool isApart = rows == 1 && digit > 0;
-    Value sums = isApart ? none : all, row = emitter.add(firstRow, emitter.index(digit * rows));
-    for (auto [i, tile] : llvm::enumerate(integers)) {
-      Value word = emitter.index(static_cast<int64_t>(i) * ofTile);
-      Value left = emitter.load(digits, {row, word, rows, ofTile, {}, {}}, Padding::Any);
-      sums = tile::DotOp::create(b, sums.getType(), left, tile, sums, /*transpose_lhs=*/false, /*transpose_rhs=*/false,
-                                 unit);
+    Value ofDigit = isApart ? none : all;
+    for (Value tile : integers) {
+      ofDigit = tile::DotOp::create(b, none.getType(), left.front(), tile, ofDigit, /*transpose_lhs=*/false,
+                                    /*transpose_rhs=*/false, unit);
+      left = left.drop_front();
     }
-    all = isApart ? arith::AddIOp::create(b, all, sums).getResult() : sums;
+    all = isApart ? arith::AddIOp::create(b, all, ofDigit).getResult() : ofDigit;
   }
+  return all;
+}
+
+Value IntegerProduct::finish(Value k, Value sums) const {
+  auto &b = emitter.builder();
+  auto type = cast<RankedTensorType>(sums.getType());
   Value scale = emitter.load(scales, columnOf(k), Padding::Any);
-  return arith::MulFOp::create(b, arith::SIToFPOp::create(b, emitter.tileType(rows, columns), all),
-                               emitter.broadcast(scale, rows, columns));
+  return arith::MulFOp::create(b, arith::SIToFPOp::create(b, type.clone(b.getF32Type()), sums),
+                               emitter.broadcast(scale, rows, type.getDimSize(1)));
+}
+
+Value IntegerProduct::multiply(Value k, const Place &place) const {
+  Value sums = begin(k, isTransposed ? place.rows : place.columns);
+  return finish(k, add(digitsAt(k, 0, kStep), place, sums));
 }

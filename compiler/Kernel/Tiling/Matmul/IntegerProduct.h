@@ -17,18 +17,29 @@ public:
   static constexpr int64_t kStep = 32;
 
   /// Returns true if the target multiplies integers, and the packed ones have 4 or 8 bits with a scale for a whole number
-  /// of steps, in panels of a vector or in a transposed right operand.
+  /// of steps, in panels of a vector, in wide panels (experts) or in a transposed right operand.
   static bool isPossible(const TargetProfile &profile, DequantizeOp unpacked, bool isTransposed);
 
   /// The left operand has `rows` rows and `depth` columns, a multiple of kStep. With `isTransposed`, columns of the
   /// right operand share words, otherwise rows, which are contracted.
   IntegerProduct(KernelEmitter &emitter, DequantizeOp unpacked, int64_t rows, int64_t depth, bool isTransposed);
 
-  /// Splits the left operand. `left` returns a step of its columns, given the first one. The op has to be emitted in the
-  /// kernel's outermost block. A workgroup splits it again if `key` is not the same as in the one before.
+  /// Splits the left operand. `left` returns a step of its columns, given the first one. In the kernel's outermost block,
+  /// a workgroup splits it only if `key` is not the same as in the workgroup before.
   void split(Value key, function_ref<Value(Value)> left);
-  /// Returns the left operand's columns from `k` on times the numbers at `place`, without their scales.
+  /// Returns the left operand's columns from `k` on times the numbers at `place`, without the scales of the numbers.
   Value multiply(Value k, const Place &place) const;
+
+  /// The same in parts, each of which has some of the step's words. The sums are integers until the last part is added.
+  /// `begin` returns those that the sums of `columns` columns begin with.
+  Value begin(Value k, int64_t columns) const;
+  /// Returns the digits of the left operand for `count` of the step's rows, from row `first` on.
+  SmallVector<Value> digitsAt(Value k, int64_t first, int64_t count) const;
+  /// Returns `sums` plus the products of digits from `digitsAt` and the numbers at `place`, which has these rows.
+  Value add(ArrayRef<Value> left, const Place &place, Value sums) const;
+  /// Returns the sums of all parts in f32, without the scales of the numbers.
+  Value finish(Value k, Value sums) const;
+
   /// Returns the sum of each row of the rounded left operand's columns from `k` on. Null unless the numbers have offsets.
   Value total(Value k) const;
 

@@ -65,26 +65,57 @@ Value ProductFrame::addGroup(Value sum, Value product, Value total, DequantizeOp
 }
 
 /// Multiplies the left side by packed integers without unpacking them, and adds the result to the sums of all tiles.
-void ProductFrame::addIntegers(Value lhs, DequantizeOp unpacked, bool scalesAll) {
+void ProductFrame::addIntegers(Value lhs, DequantizeOp unpacked, Value shift, bool scalesAll) {
+  constexpr int64_t step = IntegerProduct::kStep;
   tile = streamed->anyTile();
   IntegerProduct integers(emitter, unpacked, tile.rows, depth, /*isTransposed=*/false);
   integers.split(tile.row, [&](Value k) {
-    Place place{tile.row, k, tile.rows, IntegerProduct::kStep, tile.rowLimit, {}};
+    Place place{tile.row, k, tile.rows, step, tile.rowLimit, {}};
     return emitter.widen(emitter.evaluate(lhs, place, Padding::Zero));
   });
+  auto numbersAt = [&](Value k, int64_t first, int64_t count) {
+    Value row = emitter.add(k, emitter.index(first));
+    return Place{shift ? emitter.add(row, shift) : row, tile.column, count, tile.columns, {}, {}};
+  };
+  auto prefetch = [&](Place numbers, int64_t rowsAhead) {
+    numbers.row = emitter.add(numbers.row, emitter.index(rowsAhead));
+    prefetchWords(emitter, unpacked, numbers);
+  };
+  auto addStep = [&](Value sum, Value product, Value k) {
+    return scalesAll ? arith::AddFOp::create(emitter.builder(), sum, product).getResult()
+                     : addGroup(sum, product, integers.total(k), unpacked, numbersAt(k, 0, step));
+  };
+  if (streamed->isWide()) {
+    Value unfinished = streamed->scratch(emitter.builder().getI32Type()); // sums of the words so far of a step
+    int64_t ofWord = 32 / static_cast<int64_t>(unpacked.getBits());
+    auto add = [&](Value k, ValueRange) -> SmallVector<Value> {
+      for (int64_t first = 0; first < step; first += ofWord) {
+        SmallVector<Value> left = integers.digitsAt(k, first, ofWord);
+        Value start = first == 0 ? integers.begin(k, tile.columns) : Value();
+        streamed->forTiles([&](const Place &place) -> Value {
+          tile = place;
+          Place words = numbersAt(k, first, ofWord);
+          prefetch(words, kWordsAhead * ofWord);
+          Value sums = integers.add(left, words, start ? start : streamed->load(unfinished));
+          if (first + ofWord == step)
+            return addStep(streamed->sums(), integers.finish(k, sums), k);
+          streamed->store(sums, unfinished);
+          return {};
+        });
+      }
+      return {};
+    };
+    emitter.loop(begin, end, step, depth, {}, add);
+    return;
+  }
   streamed->forTiles([&](const Place &place) -> Value {
     tile = place;
     auto add = [&](Value k, ValueRange state) -> SmallVector<Value> {
-      Place numbers{k, tile.column, IntegerProduct::kStep, tile.columns, {}, {}};
-      int64_t ahead = tile.rows > 1 ? kByteStepsAhead : kByteStepsAheadOfRow;
-      prefetchWords(emitter, unpacked,
-                    {emitter.add(k, emitter.index(ahead * numbers.rows)), tile.column, numbers.rows, tile.columns});
-      Value product = integers.multiply(k, numbers);
-      if (scalesAll)
-        return {arith::AddFOp::create(emitter.builder(), state[0], product)};
-      return {addGroup(state[0], product, integers.total(k), unpacked, numbers)};
+      Place numbers = numbersAt(k, 0, step);
+      prefetch(numbers, (tile.rows > 1 ? kByteStepsAhead : kByteStepsAheadOfRow) * step);
+      return {addStep(state[0], integers.multiply(k, numbers), k)};
     };
-    return emitter.loop(begin, end, IntegerProduct::kStep, depth, streamed->sums(), add)[0];
+    return emitter.loop(begin, end, step, depth, streamed->sums(), add)[0];
   });
 }
 

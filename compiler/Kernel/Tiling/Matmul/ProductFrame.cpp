@@ -390,9 +390,9 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
   };
   bool hasLongGroups = unpacked && isAligned && getConstantIntValue(end) && depth % kPackedStepOfRows == 0 &&
                        (scalesAll || isWithinGroup(unpacked, kPackedStepOfRows));
-  if (streamed && hasLongGroups && !shift && !transposeRhs &&
+  if (streamed && hasLongGroups && !transposeRhs &&
       IntegerProduct::isPossible(emitter.getProfile(), unpacked, /*isTransposed=*/false))
-    addIntegers(lhs, unpacked, scalesAll);
+    addIntegers(lhs, unpacked, shift, scalesAll);
   else if (streamed && (streamed->rowsOfTile() > 1 || streamed->isPanel()) && hasLongGroups) {
     steps(begin, end, kPackedStepOfRows, {});
   } else if (isOfThread() && depthLimit && !unpacked && !moved) {

@@ -93,7 +93,7 @@ private:
   Value dot(Value left, Value right, Value start) const;
   Value totalOf(Value left, DequantizeOp unpacked) const;
   Value addGroup(Value sum, Value product, Value total, DequantizeOp unpacked, const Place &place) const;
-  void addIntegers(Value lhs, DequantizeOp unpacked, bool scalesAll);
+  void addIntegers(Value lhs, DequantizeOp unpacked, Value shift, bool scalesAll);
   void addStreamed(Value left, DequantizeOp unpacked, const Place &step, bool scalesAll);
 
   KernelEmitter &emitter;

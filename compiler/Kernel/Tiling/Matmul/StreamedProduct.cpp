@@ -27,8 +27,9 @@ StreamedProduct::StreamedProduct(KernelEmitter &emitter, const Matrix &result, i
   if (panel > 0)
     blocks = result.columns / panel;
   // Half of the registers hold the sums of several rows, the others a step's right side. A step of integers
-  // has eight vectors or more for each vector of the result.
-  int64_t most = rhs.isOfIntegers ? 1 : std::max<int64_t>(1, emitter.getProfile().registers / (2 * rows));
+  // has eight vectors or more for each vector of the result. Two of these vectors share the loads of a single row.
+  int64_t most =
+      rhs.isOfIntegers ? (rows == 1 ? 2 : 1) : std::max<int64_t>(1, emitter.getProfile().registers / (2 * rows));
   for (int64_t vectors : kVectors) {
     int64_t ofTile = std::gcd(std::min(vectors, most) * emitter.getVector(), panel); // within a panel
     int64_t ofBlock = llvm::alignTo(llvm::divideCeil(result.columns, blocks), std::max(ofTile, panel));
@@ -63,9 +64,8 @@ void StreamedProduct::clear() {
 void StreamedProduct::forTiles(function_ref<Value(const Place &)> body) {
   emitter.loop(begin, end, columns, block, {}, [&](Value column, ValueRange) -> SmallVector<Value> {
     tile = tileAt(column);
-    Value next = body(tile);
-    Place place = sumsAt(tile);
-    tile::StoreOp::create(emitter.builder(), next, tileSums, place.row, place.column);
+    if (Value next = body(tile))
+      store(next, tileSums);
     return {};
   });
 }
@@ -77,4 +77,7 @@ Place StreamedProduct::beginTiles() {
   return tile = tileAt(loop.getInductionVar());
 }
 
-Value StreamedProduct::sums() { return emitter.load(tileSums, sumsAt(tile), Padding::Any); }
+void StreamedProduct::store(Value values, Value memory) const {
+  Place place = sumsAt(tile);
+  tile::StoreOp::create(emitter.builder(), values, memory, place.row, place.column);
+}

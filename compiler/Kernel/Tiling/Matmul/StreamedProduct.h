@@ -37,12 +37,17 @@ public:
   Place anyTile() const { return tileAt(begin); }
   /// Sets all sums to zero.
   void clear();
-  /// Replaces the sums of each tile by the result of `body`, which may load them with `sums`.
+  /// Replaces the sums of each tile by the result of `body`, which may load them with `sums`. They stay if it is null.
   void forTiles(function_ref<Value(const Place &)> body);
   /// Begins the loop over the block's tiles. Everything emitted later is inside it. Returns the tile's place.
   Place beginTiles();
   /// Loads the sums of the tile of `forTiles` or `beginTiles`.
-  Value sums();
+  Value sums() const { return load(tileSums); }
+
+  /// Scratch memory for other values of the block, and the part of it that belongs to such a tile.
+  Value scratch(Type element) const { return emitter.sharedTile(emitter.tileType(rows, block, element)); }
+  Value load(Value memory) const { return emitter.load(memory, sumsAt(tile), Padding::Any); }
+  void store(Value values, Value memory) const;
 
 private:
   Place tileAt(Value column) const;

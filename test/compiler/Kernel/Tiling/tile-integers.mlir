@@ -1,7 +1,7 @@
 // Processors that multiply integers: few rows times packed integers in panels of a vector, and times a packed matrix that is transposed.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v4-vnni})' | FileCheck %s
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v3})' | FileCheck %s --check-prefix=PAIRS
-// Other processors unpack the integers, and so does this one if a panel is wider.
+// Other processors unpack the integers, and so does this one in panels of 64 columns.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v4})' | FileCheck %s --check-prefix=FLOAT
 
 heddle.size @tokens max 6
@@ -27,14 +27,17 @@ heddle.size @many max 21
 // The sums of a step, for one vector of columns.
 // CHECK: scf.for %{{.*}} = %c0 to %c64 step %c32 iter_args
 // CHECK-COUNT-8: memref.prefetch
+// CHECK: %[[START:.*]] = tile.load %[[STARTS]]
+// CHECK: %[[BEGIN:.*]] = tile.broadcast %[[START]]
+// CHECK: %[[HIGH:.*]] = tile.load %[[DIGITS]][%{{.*}}, %c0] {any_padding} : {{.*}} -> tensor<6x8xi32>
+// CHECK: %[[LOW:.*]] = tile.load %[[DIGITS]]
 // CHECK: %[[WORDS:.*]] = tile.load %arg1{{.*}} -> tensor<8x16xi32>
 // CHECK: %[[BIAS:.*]] = arith.constant dense<-2139062144> : tensor<8x16xi32>
 // CHECK: %[[BYTES:.*]] = arith.xori %[[WORDS]], %[[BIAS]]
-// CHECK: %[[HIGH:.*]] = tile.load %[[DIGITS]][%{{.*}}, %c0] {any_padding} : {{.*}} -> tensor<6x8xi32>
 // CHECK: %[[A:.*]] = tile.dot %[[HIGH]], %[[BYTES]], %{{.*}} {integers = 8 : i64} : tensor<6x8xi32>, tensor<8x16xi32> -> tensor<6x16xi32>
-// CHECK: arith.shli %[[A]]
-// CHECK: tile.load %[[STARTS]]
-// CHECK: tile.dot
+// CHECK: %[[B:.*]] = arith.shli %[[A]]
+// CHECK: %[[C:.*]] = arith.addi %[[B]], %[[BEGIN]]
+// CHECK: tile.dot %[[LOW]], %[[BYTES]], %[[C]]
 // CHECK: tile.load %[[SCALES]]
 // CHECK: arith.sitofp
 // FLOAT: tile.func @matmul_Tx256

@@ -2,6 +2,8 @@
 // bisection, and computes one group after the other. With a single row it has one group and no loop.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:software})' | FileCheck %s
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v3})' | FileCheck %s --check-prefix=CPU
+// Processors that do not multiply integers unpack experts.
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v4})' | FileCheck %s --check-prefix=FLOAT
 
 heddle.size @tokens max 64
 heddle.size @few max 2
@@ -115,17 +117,51 @@ func.func @packed(%x: tensor<?x64xf32, #heddle.dims<"one">>, %words: tensor<64x1
 
 // Two wide panels of 128 columns. A step of 32 rows reads one row of words after another, for all columns of the panel,
 // and prefetches the words four rows ahead.
+// FLOAT-LABEL: tile.func @grouped_matmul_Tx256(
+// FLOAT-SAME: %{{[a-z0-9]+}}: memref<?x64xf32>, %[[WORDS:[a-z0-9]+]]: memref<128x128xi32>, %[[SCALES:[a-z0-9]+]]: memref<32x128xf32>
+// FLOAT: scf.for %[[K:[a-z0-9]+]] = %c0 to %c64 step %c32 {
+// FLOAT: %[[STEP:.*]] = arith.addi %[[K]],
+// FLOAT: scf.for %[[PART:[a-z0-9]+]] = %c0 to %c32 step %c8 iter_args
+// FLOAT: scf.for %{{.*}} step %c64 {
+// FLOAT: %[[ROW:.*]] = arith.addi %[[STEP]], %[[PART]]
+// FLOAT: arith.addi %[[ROW]], %c32
+// FLOAT: memref.prefetch %[[WORDS]]
+// FLOAT: tile.load %[[WORDS]]{{.*}} {in_place, packed = 4 : i64}
+// FLOAT: tile.load %[[SCALES]]
+// FLOAT: tile.return
+// Integers: the row is split first. Sums of a row of words are integers in scratch memory until the step's last row.
 // CPU-LABEL: tile.func @grouped_matmul_Tx256(
 // CPU-SAME: %{{[a-z0-9]+}}: memref<?x64xf32>, %[[WORDS:[a-z0-9]+]]: memref<128x128xi32>, %[[SCALES:[a-z0-9]+]]: memref<32x128xf32>
+// CPU-DAG: %[[SUMS:.*]] = tile.shared : memref<1x128xf32
+// CPU-DAG: %[[UNFINISHED:.*]] = tile.shared : memref<1x128xi32
+// CPU-DAG: %[[DIGITS:.*]] = tile.shared : memref<2x16xi32
+// CPU-DAG: %[[STARTS:.*]] = tile.shared : memref<1x2xi32
+// CPU: tile.changed
+// CPU: tile.store_digits %{{.*}}, %[[DIGITS]][%{{.*}}] bits 16 packed 4
 // CPU: scf.for %[[K:[a-z0-9]+]] = %c0 to %c64 step %c32 {
+// CPU-COUNT-4: tile.load %[[DIGITS]]
+// CPU: tile.load %[[STARTS]]
+// CPU: scf.for %{{.*}} step %c16 {
 // CPU: %[[STEP:.*]] = arith.addi %[[K]],
-// CPU: scf.for %[[PART:[a-z0-9]+]] = %c0 to %c32 step %c8 iter_args
-// CPU: scf.for %{{.*}} step %c32 {
-// CPU: %[[ROW:.*]] = arith.addi %[[STEP]], %[[PART]]
-// CPU: arith.addi %[[ROW]], %c32
+// CPU: arith.addi %[[STEP]], %c32
 // CPU: memref.prefetch %[[WORDS]]
-// CPU: tile.load %[[WORDS]]{{.*}} {in_place, packed = 4 : i64}
+// CPU: tile.load %[[WORDS]]{{.*}} -> tensor<1x16xi32>
+// CPU-COUNT-4: tile.dot {{.*}} {integers = 16 : i64} : tensor<1x1xi32>, tensor<1x16xi32> -> tensor<1x16xi32>
+// CPU: tile.store %{{.*}}, %[[UNFINISHED]]
+// CPU-COUNT-4: tile.load %[[DIGITS]]
+// CPU: scf.for %{{.*}} step %c16 {
+// CPU: tile.load %[[UNFINISHED]]
+// CPU: tile.store %{{.*}}, %[[UNFINISHED]]
+// CPU-COUNT-4: tile.load %[[DIGITS]]
+// CPU: scf.for
+// CPU: tile.store %{{.*}}, %[[UNFINISHED]]
+// CPU-COUNT-4: tile.load %[[DIGITS]]
+// CPU: scf.for
+// CPU: tile.load %[[UNFINISHED]]
+// CPU-NOT: tile.store
+// CPU: arith.sitofp
 // CPU: tile.load %[[SCALES]]
+// CPU: tile.store %{{.*}}, %[[SUMS]]
 // CPU: tile.return
 func.func @panels(%x: tensor<?x64xf32, #heddle.dims<"one">>, %words: tensor<128x128xi32>, %scales: tensor<32x128xf32>, %s: tensor<9xi32>)
     -> tensor<?x256xf32, #heddle.dims<"one">> {
