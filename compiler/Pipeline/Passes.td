@@ -12,7 +12,7 @@ def VerifyEntriesPass : Pass<"heddle-verify-entries", "::mlir::ModuleOp"> {
 def VerifyPhasePass : Pass<"heddle-verify-phase", "::mlir::ModuleOp"> {
   let summary = "Check that a module holds only ops that are legal after a phase";
   let description = [{
-    Fails with an error at the first op that is not legal after a phase.
+    Fails with an error at the first op that is not legal after a phase, or that MLIR's verifier rejects.
   }];
   let options = [
     Option<"name", "phase", "std::string", /*default=*/"\"import\"", "The phase that the module comes from">

@@ -5,6 +5,7 @@
 #include "dialects/Plan/Plan.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Verifier.h"
 
 namespace mlir::heddle {
 #define GEN_PASS_DEF_VERIFYPHASEPASS
@@ -125,7 +126,7 @@ public:
       report(op);
       return WalkResult::interrupt();
     });
-    if (found.wasInterrupted())
+    if (found.wasInterrupted() || failed(verify(getOperation())))
       signalPassFailure();
     markAllAnalysesPreserved();
   }
