@@ -63,6 +63,7 @@ struct LowerToLanesPass : mlir::heddle::impl::LowerToLanesPassBase<LowerToLanesP
     // Nothing is rolled back: checkLayouts has reported what cannot be lowered.
     ConversionConfig config;
     config.allowPatternRollback = false;
+    config.foldingMode = DialectConversionFoldingMode::Never;
     if (failed(applyPartialConversion(kernel, target, std::move(patterns), config)))
       return signalPassFailure();
 

@@ -73,7 +73,9 @@ LogicalResult heddle::flattenKernel(Operation *kernel) {
   ConversionTarget flat(*context);
   flat.addIllegalDialect<scf::SCFDialect>();
   flat.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
-  return applyPartialConversion(kernel, flat, std::move(branches));
+  ConversionConfig config;
+  config.foldingMode = DialectConversionFoldingMode::Never;
+  return applyPartialConversion(kernel, flat, std::move(branches), config);
 }
 
 namespace {

@@ -184,7 +184,9 @@ private:
     target.addLegalDialect<LLVM::LLVMDialect>();
     // The memory patterns look at the ops that compute the indices, so one conversion must hold all patterns: it erases
     // replaced ops only at its end.
-    return applyFullConversion(function, target, std::move(patterns));
+    ConversionConfig config;
+    config.foldingMode = DialectConversionFoldingMode::Never;
+    return applyFullConversion(function, target, std::move(patterns), config);
   }
 
   struct LowerShared : OpConversionPattern<tile::SharedOp> {

@@ -120,7 +120,9 @@ private:
     target.addLegalDialect<LLVM::LLVMDialect, NVVM::NVVMDialect>();
     // The memory patterns look at the ops that compute the indices, so one conversion must hold all patterns: it erases
     // replaced ops only at its end.
-    return applyFullConversion(main, target, std::move(patterns));
+    ConversionConfig config;
+    config.foldingMode = DialectConversionFoldingMode::Never;
+    return applyFullConversion(main, target, std::move(patterns), config);
   }
 
   tile::FuncOp kernel;

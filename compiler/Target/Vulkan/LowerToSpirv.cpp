@@ -281,6 +281,7 @@ private:
     DenseSet<Operation *> left;
     ConversionConfig config;
     config.unlegalizedOps = &left;
+    config.foldingMode = DialectConversionFoldingMode::Never; // the canonicalizer has folded all ops
     if (failed(applyPartialConversion(main, *target, std::move(patterns), config)))
       return failure();
     main.walk([&](Operation *op) {
