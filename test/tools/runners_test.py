@@ -95,6 +95,19 @@ class GateTest(unittest.TestCase):
         self.assertEqual(self.skipped("UNSUPPORTED: Heddle :: bench/kernels.test (1 of 2)\n", name="lit-1"),
                          [("bench/kernels.test", "requires benchmark")])
 
+    def test_budget_is_in_seconds_of_a_reference_processor(self):
+        times = iter([3 * gate.REFERENCE, 2 * gate.REFERENCE, 2.5 * gate.REFERENCE])
+        factor = gate.slowness(lambda: next(times))
+        self.assertAlmostEqual(factor, 2)
+        self.assertEqual(gate.verdict(3000, factor * gate.BUDGET), ("the budget is 3600 s, 600 s are left", False))
+        self.assertEqual(gate.verdict(5000, factor * gate.BUDGET), ("the budget is 3600 s, 1400 s are over", False))
+        self.assertTrue(gate.verdict(5500, factor * gate.BUDGET)[1])
+
+    def test_measures_the_speed_by_a_compilation(self):
+        measured = gate.compile_work()
+        self.assertGreater(measured, 0.1)
+        self.assertLess(measured, 60)
+
 
 if __name__ == "__main__":
     unittest.main()
