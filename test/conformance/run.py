@@ -214,8 +214,9 @@ def main():
     began = time.monotonic()
     runner.load(cases)
     skipped, failed = [], []
-    with tempfile.TemporaryDirectory() as judged:
+    with tempfile.TemporaryDirectory() as judged, tempfile.TemporaryDirectory() as code:
         os.environ["HEDDLE_JUDGED"] = judged  # scripts that pass kernels to other compilers do so once per kernel
+        os.environ["HEDDLE_CODE_CACHE"] = code  # LLVM compiles each kernel once, though several models have it
         for case in cases:
             code, seconds, said = runner.run(case)
             if code == SKIPPED:

@@ -1,6 +1,7 @@
 #include "compiler/Target/CPU/EmitImage.h"
 
 #include "compiler/Target/CPU/LinkImage.h"
+#include "compiler/Target/CodeCache.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -120,19 +121,24 @@ LogicalResult heddle::emitImage(LLVM::LLVMFuncOp kernel, const TargetProfile &pr
   std::unique_ptr<llvm::Module> module = translateModuleToLLVMIR(*alone, context, kernel.getName());
   if (!module)
     return failure();
+  module->setSourceFileName(""); // kernels that differ only in their names are identical
   module->setTargetTriple(machine->getTargetTriple());
   module->setDataLayout(machine->createDataLayout());
   for (llvm::Function &function : *module)
     if (!function.isDeclaration())
       describe(function, profile);
-  optimize(*module, *machine);
-
   SmallVector<char, 0> object;
-  llvm::raw_svector_ostream stream(object);
-  llvm::legacy::PassManager passes;
-  if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
-    return kernel.emitError() << "LLVM cannot write code for " << profile.chip;
-  passes.run(*module);
+  auto compile = [&](SmallVectorImpl<char> &bytes) -> LogicalResult {
+    optimize(*module, *machine);
+    llvm::raw_svector_ostream stream(bytes);
+    llvm::legacy::PassManager passes;
+    if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
+      return kernel.emitError() << "LLVM cannot write code for " << profile.chip;
+    passes.run(*module);
+    return success();
+  };
+  if (failed(compileOnce(*module, profile.chip, compile, object)))
+    return failure();
   llvm::Expected<CodeImage> image = linkImage(StringRef(object.data(), object.size()), kEntryName);
   if (!image)
     return kernel.emitError() << "kernel '" << kernel.getName() << "': " << llvm::toString(image.takeError());

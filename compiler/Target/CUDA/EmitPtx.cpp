@@ -1,5 +1,6 @@
 #include "compiler/Target/CUDA/LowerToNvvm.h"
 
+#include "compiler/Target/CodeCache.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
@@ -99,19 +100,25 @@ LogicalResult heddle::emitPtx(gpu::GPUModuleOp kernel, std::string &ptx) {
   std::unique_ptr<llvm::Module> module = translateModuleToLLVMIR(kernel, context, kernel.getName());
   if (!module)
     return failure();
+  module->setSourceFileName(""); // kernels that differ only in their names are identical
   module->setTargetTriple(machine->getTargetTriple());
   module->setDataLayout(machine->createDataLayout());
   if (kernel->hasAttr(kSharedBytesName))
     keepLoops(*module);
   keepTogether(*module);
-  optimize(*module, *machine);
 
   SmallVector<char, 0> text;
-  llvm::raw_svector_ostream stream(text);
-  llvm::legacy::PassManager passes;
-  if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile))
-    return kernel.emitError() << "LLVM cannot write PTX for " << target.getChip();
-  passes.run(*module);
+  auto compile = [&](SmallVectorImpl<char> &bytes) -> LogicalResult {
+    optimize(*module, *machine);
+    llvm::raw_svector_ostream stream(bytes);
+    llvm::legacy::PassManager passes;
+    if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile))
+      return kernel.emitError() << "LLVM cannot write PTX for " << target.getChip();
+    passes.run(*module);
+    return success();
+  };
+  if (failed(compileOnce(*module, (target.getChip() + target.getFeatures()).str(), compile, text)))
+    return failure();
   ptx.assign(text.data(), text.size());
   return success();
 }
