@@ -95,10 +95,10 @@ private:
 
   void add(Lists &lists, std::span<const int32_t> before, int32_t token, const TokenScore *score,
            size_t &offset) const {
-    std::string text = textOfToken(vocabulary, before, token).text;
+    TokenText text = textOfToken(vocabulary, before, token);
     lists.offsets.push_back(offset);
-    offset += characters(text);
-    lists.tokens.push_back(text);
+    offset += text.characters;
+    lists.tokens.push_back(std::move(text.text));
     lists.scores.push_back(score ? Json(score->logProbability) : Json());
     Json best = score ? Json::object() : Json();
     if (score)

@@ -2,6 +2,7 @@
 
 #include "runtime/text/Utf8.h"
 
+#include <algorithm>
 #include <atomic>
 #include <ctime>
 #include <random>
@@ -10,15 +11,17 @@ namespace heddle::serve {
 
 TokenText textOfToken(const TextCodec &vocabulary, std::span<const int32_t> before, int32_t token) {
   std::string bytes = vocabulary.continuation(before, std::span(&token, 1));
+  // A character counts for the token that has its first byte.
+  auto characters = size_t(std::ranges::count_if(bytes, [](char byte) { return (uint8_t(byte) & 0xC0) != 0x80; }));
   if (bytes.empty())
     bytes = vocabulary.piece(token); // a special token
   if (isValidUtf8(bytes))
-    return {bytes, bytes};
+    return {bytes, bytes, characters};
   std::string text = "bytes:";
   constexpr const char *digits = "0123456789abcdef";
   for (char byte : bytes)
     text.append("\\x").append({digits[uint8_t(byte) >> 4], digits[uint8_t(byte) & 15]});
-  return {std::move(text), std::move(bytes)};
+  return {std::move(text), std::move(bytes), characters};
 }
 
 TextReply::TextReply(std::shared_ptr<Exchange> exchange, TextRequest request, std::string model,

@@ -17,6 +17,7 @@ namespace heddle::serve {
 // The text of a token that follows others, as in OpenAI's API: "bytes:\xe2" if it is not UTF-8.
 struct TokenText {
   std::string text, bytes;
+  size_t characters = 0; // that the token adds to the model's text; none if it is a special token
 };
 TokenText textOfToken(const TextCodec &vocabulary, std::span<const int32_t> before, int32_t token);
 

@@ -151,6 +151,7 @@ TEST_F(ServerTest, ScoresTokens) {
   std::vector<float> logits = HashEngine::logitsAfter(std::vector<int32_t>{description.marks.begin, 33});
   EXPECT_NEAR(scores["token_logprobs"][2].get<double>(), logProbability(logits, 34), 1e-4);
   EXPECT_EQ(scores["tokens"][2], "B");
+  EXPECT_EQ(scores["text_offset"], Json({0, 0, 1, 2, 3, 4})); // the begin mark is not part of the text
   EXPECT_EQ(scores["top_logprobs"][5].size(), 2u);
   double best = 0;
   for (const auto &[token, score] : scores["top_logprobs"][5].items())
