@@ -33,8 +33,7 @@ int64_t partOf(const schema::Size &size, int64_t whole) {
 class CallBinder {
 public:
   CallBinder(const schema::Module &module, const schema::Entry &entry)
-      : module(module), entry(entry), where(str("entry '", view(entry.name()), "'")), sizes(module.sizes()->size()),
-        boundBy(module.sizes()->size(), nullptr) {}
+      : module(module), entry(entry), sizes(module.sizes()->size()), boundBy(module.sizes()->size(), nullptr) {}
 
   Result<CallBinding> bind(std::span<const Input> given) {
     CallBinding binding;
@@ -44,8 +43,10 @@ public:
     for (flatbuffers::uoffset_t i = 0; i < entry.inputs()->size(); ++i)
       HEDDLE_CHECK(checkValues(*entry.inputs()->Get(i), binding.inputs[i]->tensor));
     for (flatbuffers::uoffset_t i = 0; i < module.sizes()->size(); ++i)
-      if (module.sizes()->Get(i)->fixed())
-        sizes[i] = static_cast<int32_t>(module.sizes()->Get(i)->maximum());
+      if (const schema::Size &size = *module.sizes()->Get(i); size.fixed())
+        sizes[i] = static_cast<int32_t>(size.maximum());
+      else if (size.max_of_input())
+        HEDDLE_CHECK(bindToLargest(static_cast<int32_t>(i), view(size.max_of_input()), binding));
     for (flatbuffers::uoffset_t i = 0; i < module.sizes()->size(); ++i)
       if (const schema::Size &size = *module.sizes()->Get(i); size.of_size() >= 0)
         sizes[i] = static_cast<int32_t>(partOf(size, sizes[static_cast<size_t>(size.of_size())]));
@@ -56,7 +57,7 @@ public:
 
 private:
   template <typename... Parts> Error invalid(const Parts &...parts) const {
-    return makeError(ErrorKind::InvalidArgument, where, ": ", parts...);
+    return makeError(ErrorKind::InvalidArgument, "entry '", view(entry.name()), "': ", parts...);
   }
 
   Result<std::vector<const Input *>> match(std::span<const Input> given) const {
@@ -125,9 +126,17 @@ private:
     std::span<const int32_t> values = tensor.values<int32_t>();
     if (Status status = checkLimit(values, port.value_limit()); !status)
       return invalid("input '", name, "' ", status.message());
-    for (flatbuffers::uoffset_t i = 0; i < module.sizes()->size(); ++i)
-      if (view(module.sizes()->Get(i)->max_of_input()) == name)
-        HEDDLE_CHECK(bindSize(static_cast<int32_t>(i), values.empty() ? 0 : std::ranges::max(values), name));
+    return Success();
+  }
+
+  // Binds a size to the largest value of an input, if the entry has it.
+  Status bindToLargest(int32_t size, std::string_view input, const CallBinding &binding) {
+    for (flatbuffers::uoffset_t i = 0; i < entry.inputs()->size(); ++i)
+      if (const TensorView &tensor = binding.inputs[i]->tensor;
+          tensor.type == ElementType::I32 && view(entry.inputs()->Get(i)->name()) == input) {
+        std::span<const int32_t> values = tensor.values<int32_t>();
+        HEDDLE_CHECK(bindSize(size, values.empty() ? 0 : std::ranges::max(values), input));
+      }
     return Success();
   }
 
@@ -140,7 +149,6 @@ private:
 
   const schema::Module &module;
   const schema::Entry &entry;
-  const std::string where;
   std::vector<int32_t> sizes;
   std::vector<const schema::Port *> boundBy; // by size: the input that bound it
 };
