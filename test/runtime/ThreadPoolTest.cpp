@@ -1,6 +1,7 @@
 // The threads that run kernels, without a device: each workgroup runs exactly once, whichever thread calls.
 #include "runtime/hal/cpu/ThreadPool.h"
 #include "runtime/core/ProcessorCount.h"
+#include "runtime/hal/cpu/CpuDevice.h"
 #include "runtime/hal/cpu/FloatMode.h"
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <functional>
 #include <gtest/gtest.h>
 #include <map>
 #include <pthread.h>
@@ -64,11 +66,13 @@ struct Chain {
     }
   }
 
-  // Runs the chain, and returns true if the last launch has the right values.
-  bool run(ThreadPool &pool) {
+  // Runs the chain, and returns true if the last launch has the right values. `prepare` is called for each launch.
+  bool run(ThreadPool &pool, const std::function<void(size_t)> &prepare = {}) {
     for (size_t i = 0; i < bindings.size(); ++i) {
       tasks[i].reset(tasks[i].grid[0], 1, 1);
-      tasks[i].isShort = false; // so that the threads share it even if it is small
+      tasks[i].isShort = false, tasks[i].chunk = 1; // so that the threads share it even if it is small
+      if (prepare)
+        prepare(i);
     }
     LaunchRun run{std::span(tasks.get(), bindings.size()), pool.threads()};
     pool.run(run);
@@ -170,24 +174,56 @@ void addBoth(const uint64_t *bindings, const uint32_t *, uint32_t, uint32_t, voi
 }
 
 // A launch after one without workgroups waits for that launch's dependencies.
-TEST_P(ThreadPoolTest, launchesWithoutWorkgroupsHoldOthersBack) {
-  for (int round = 0; round < 5; ++round) {
-    std::array<uint32_t, 2> words{};
-    uint32_t sum = 0;
-    std::array<uint64_t, 2> bindings{reinterpret_cast<uint64_t>(words.data()), reinterpret_cast<uint64_t>(&sum)};
-    const std::array<uint32_t, 3> order{0, 1, 2};
-    std::array<LaunchTask, 4> tasks;
-    tasks[0].entry = setLate, tasks[3].entry = addBoth;
-    for (size_t i = 0; i < tasks.size(); ++i) {
-      tasks[i].bindings = bindings.data();
-      if (i)
-        tasks[i].after = std::span(order).subspan(i - 1, 1);
-      tasks[i].reset(i == 0 ? 2 : i == 3 ? 1 : 0, 1, 1);
-      tasks[i].isShort = false;
-    }
-    LaunchRun run{std::span(tasks), pool().threads()};
-    pool().run(run);
-    ASSERT_EQ(sum, 2u) << "round " << round;
+TEST(CpuProgramTest, launchesWithoutWorkgroupsHoldOthersBack) {
+  DeviceInfo info;
+  info.memoryBytes = 1 << 20;
+  CpuDevice device(info);
+  auto memory = device.allocate("words", 3 * sizeof(uint32_t));
+  ASSERT_TRUE(memory.ok()) << memory.message();
+  const CpuKernel late(nullptr, setLate, 0), add(nullptr, addBoth, 0);
+  const std::array<Argument, 2> arguments{Argument{memory->get(), 0, 8}, Argument{memory->get(), 8, 4}};
+  const std::array<uint32_t, 3> order{0, 1, 2};
+  auto after = [&](size_t i) { return std::span<const uint32_t>(order).subspan(i, 1); };
+  const std::array<Launch, 4> launches{
+      Launch{&late, arguments, 0, false, std::span<const uint32_t>()}, Launch{&add, arguments, 1, true, after(0)},
+      Launch{&add, arguments, 1, true, after(1)}, Launch{&add, arguments, 2, true, after(2)}};
+  auto program = device.record(launches, 3, /*timed=*/false);
+  ASSERT_TRUE(program.ok()) << program.message();
+  constexpr WorkgroupCount none{0, 1, 1}, one{1, 1, 1}, two{2, 1, 1};
+  std::array<uint32_t, 3> words{};
+  for (int round = 0; round < 6; ++round) {
+    words = {};
+    ASSERT_TRUE(device.write(**memory, 0, std::as_bytes(std::span(words))).ok());
+    // Every other round runs other launches than the round before.
+    ASSERT_TRUE((*program)->submit({}, std::array{two, round % 4 < 2 ? none : one, one}).ok());
+    ASSERT_TRUE(device.read(**memory, 0, std::as_writable_bytes(std::span(words))).ok());
+    ASSERT_EQ(words[2], 2u) << "round " << round;
+  }
+}
+
+// A thread that waits for a short launch runs it itself, if its owner does not come.
+TEST_P(ThreadPoolTest, shortLaunchesFollowEachOther) {
+  for (uint32_t workgroups : {1u, 5u, 300u}) {
+    Chain chain(workgroups, 60);
+    for (int round = 0; round < 50; ++round)
+      ASSERT_TRUE(chain.run(pool(),
+                            [&](size_t i) {
+                              chain.tasks[i].isShort = i % 4 != 0;
+                              chain.tasks[i].owner = static_cast<uint32_t>(i % 3);
+                            }))
+          << workgroups << " workgroups, round " << round;
+  }
+}
+
+TEST(LaunchTaskTest, shortLaunchesThatDoNotWaitGoToOtherThreads) {
+  std::array<LaunchTask, 4> tasks;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    tasks[i].spent = 1, tasks[i].measured = 100; // of 100 workgroups in a tick
+    tasks[i].followsPrevious = i == 3;
+    tasks[i].reset(100, 1, 1, i ? &tasks[i - 1] : nullptr);
+    EXPECT_TRUE(tasks[i].isShort);
+    EXPECT_FALSE(tasks[i].isShared());
+    EXPECT_EQ(tasks[i].owner, i < 3 ? i : 0);
   }
 }
 

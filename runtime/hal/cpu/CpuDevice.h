@@ -76,7 +76,8 @@ struct Scratch {
   Status reserve(unsigned threads, uint64_t bytes);
 };
 
-// A program is an array of tasks, whose counters each submission resets (LaunchRun.h).
+// A program has a task for each launch with workgroups. Calls of the same entry mostly use the same launches: those for
+// one row, for a few rows or for many. So tasks are made when another launch has workgroups than in the call before.
 class CpuProgram : public Program {
 public:
   CpuProgram(const DeviceInfo &device, Scratch &scratch) : device(device), scratch(scratch) {}
@@ -86,15 +87,25 @@ public:
   Result<std::vector<LaunchTime>> launchTimes() override;
 
 private:
-  void recordOrder(std::span<const Launch> launches);
+  struct Recorded {
+    ImageEntry entry = nullptr;
+    size_t address = 0;              // index of its first argument in `addresses`
+    uint32_t count = 0;              // index into the submission's workgroup counts
+    std::span<const uint32_t> after; // the launches that it must follow
+    bool isEmpty = true;             // no workgroups in the last submission
+  };
+
+  void recordOrder(std::span<const Launch> given);
+  void makeTasks();
 
   const DeviceInfo &device;
   Scratch &scratch; // the device's
-  std::unique_ptr<LaunchTask[]> tasks;
+  std::vector<Recorded> launches;
+  std::vector<uint64_t> addresses;     // of every launch's arguments
+  std::vector<uint32_t> launchOrder;   // `after` of all launches
+  std::unique_ptr<LaunchTask[]> tasks; // of the launches that are not empty, in their order
   size_t taskCount = 0;
-  std::vector<uint32_t> counts;    // by task: index into the submission's workgroup counts
-  std::vector<uint64_t> addresses; // of every task's arguments
-  std::vector<uint32_t> order;     // the tasks that each task must follow
+  std::vector<uint32_t> taskOrder; // `after` of all tasks
   std::vector<TaskTime> taskTimes; // of the last submission, if the program is timed
   bool timed = false;
 };

@@ -8,15 +8,19 @@
 
 namespace heddle::hal::cpu {
 
-void LaunchTask::reset(uint32_t x, uint32_t y, uint32_t z) {
-  // Sharing a task costs the second thread's look at it, and cache traffic for counters and operands.
-  constexpr float kShortTask = 1; // microsecond
-  if (uint64_t ticks = spent.exchange(0, std::memory_order_relaxed); total && ticks)
-    cost = microseconds(ticks) / static_cast<float>(total);
+// A task that takes less time is not shared: sharing costs the second thread's look at it, and cache traffic for counters
+// and operands. Smaller chunks are not worth a look at the counter.
+static constexpr float kShortTask = 1, kShortChunk = 1; // microseconds
+
+void LaunchTask::reset(uint32_t x, uint32_t y, uint32_t z, const LaunchTask *previous) {
+  if (measured && spent)
+    cost = microseconds(spent) / static_cast<float>(measured);
+  measured = 0, spent = 0;
   grid[0] = x, grid[1] = y, grid[2] = z;
-  isEmpty = x == 0 || y == 0 || z == 0;
-  total = isEmpty ? 1 : x * y * z;
-  isShort = total < 2 || (cost > 0 && cost * static_cast<float>(total) < kShortTask);
+  total = x * y * z;
+  isShort = cost > 0 && cost * static_cast<float>(total) < kShortTask;
+  owner = previous && previous->isShort && !followsPrevious ? previous->owner + 1 : 0;
+  chunk = cost > 0 ? std::max(1u, static_cast<uint32_t>(std::min(kShortChunk / cost, 1e6f))) : 1;
   next.store(0, std::memory_order_relaxed);
   done.store(0, std::memory_order_relaxed);
 }
@@ -33,8 +37,8 @@ uint64_t now() {
 uint32_t take(LaunchTask &task, unsigned threads, uint32_t &first) {
   uint32_t next = task.next.load(std::memory_order_relaxed);
   while (next < task.total) {
-    uint32_t left = task.total - next;
-    uint32_t count = threads == 1 || task.isShort ? left : std::max<uint32_t>(1, left / (2 * threads));
+    uint32_t left = task.total - next, least = std::min(task.chunk, (task.total + threads - 1) / threads);
+    uint32_t count = threads == 1 || task.isShort ? left : std::min(left, std::max(least, left / (2 * threads)));
     if (task.next.compare_exchange_weak(next, next + count, std::memory_order_relaxed)) {
       first = next;
       return count;
@@ -45,28 +49,44 @@ uint32_t take(LaunchTask &task, unsigned threads, uint32_t &first) {
 
 } // namespace
 
+void LaunchRun::waitFor(LaunchTask &task, unsigned thread, bool crowded) {
+  if (task.isShort && !task.isDone())
+    workOn(task, thread, crowded);
+  waitUntil([&] { return task.isDone(); }, crowded);
+}
+
 void LaunchRun::workOn(LaunchTask &task, unsigned thread, bool crowded) {
   if (task.next.load(std::memory_order_relaxed) >= task.total)
     return;
-  for (uint32_t earlier : task.after)
-    waitUntil([&] { return tasks[earlier].isDone(); }, crowded);
+  auto waitForEarlier = [&] {
+    for (uint32_t earlier : task.after)
+      waitFor(tasks[earlier], thread, crowded);
+  };
+  // A thread that takes its chunk before it waits begins at once afterwards. With more threads than processors it might
+  // not run when it could begin.
+  if (crowded)
+    waitForEarlier();
+  uint32_t first = 0, count = take(task, threads, first);
+  if (count == 0)
+    return;
+  if (!crowded)
+    waitForEarlier();
   std::byte *own = scratch ? scratch + thread * scratchStride : nullptr;
   if (own)
     std::fill_n(own, kLaunchBytes, std::byte(0xff));
-  uint32_t first = 0;
-  while (uint32_t count = take(task, threads, first)) {
-    if (!task.isEmpty) {
-      uint64_t begin = ticks();
-      task.entry(task.bindings, task.grid, first, count, own + (own ? kLaunchBytes : 0));
-      task.spent.fetch_add(ticks() - begin, std::memory_order_relaxed);
-    }
+  for (; count != 0; count = take(task, threads, first)) {
+    uint64_t begin = ticks();
+    task.entry(task.bindings, task.grid, first, count, own + (own ? kLaunchBytes : 0));
+    if (thread == 0 || task.isShort)
+      task.spent += ticks() - begin, task.measured += count;
     task.done.fetch_add(count, std::memory_order_acq_rel);
   }
 }
 
 void LaunchRun::work(unsigned thread, bool crowded) {
   for (uint32_t i = front.load(std::memory_order_relaxed); i < tasks.size(); ++i) {
-    workOn(tasks[i], thread, crowded);
+    if (!tasks[i].isShort || tasks[i].owner % threads == thread)
+      workOn(tasks[i], thread, crowded);
     if (thread == 0)
       front.store(i + 1, std::memory_order_relaxed);
   }
@@ -76,15 +96,15 @@ void LaunchRun::workTimed(std::span<TaskTime> times, bool crowded) {
   for (uint32_t i = 0; i < tasks.size(); ++i) {
     times[i].begin = now();
     workOn(tasks[i], 0, crowded);
-    waitUntil([&] { return tasks[i].isDone(); }, crowded);
+    waitFor(tasks[i], 0, crowded);
     times[i].end = now();
     front.store(i + 1, std::memory_order_relaxed);
   }
 }
 
-void LaunchRun::waitForAll(bool crowded) const {
-  for (const LaunchTask &task : tasks)
-    waitUntil([&] { return task.isDone(); }, crowded);
+void LaunchRun::waitForAll(bool crowded) {
+  for (LaunchTask &task : tasks)
+    waitFor(task, 0, crowded);
 }
 
 } // namespace heddle::hal::cpu

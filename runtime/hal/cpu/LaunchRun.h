@@ -9,24 +9,31 @@
 
 namespace heddle::hal::cpu {
 
-// A launch. The fields before `next` are set before a run and only read during it.
+// A launch with workgroups. The fields before `next` are set before a run and only read during it.
 struct alignas(64) LaunchTask {
   ImageEntry entry = nullptr;
   const uint64_t *bindings = nullptr;   // addresses of the arguments
   std::span<const uint32_t> after = {}; // earlier tasks that must be done before this one begins
+  bool followsPrevious = true;          // the task just before this one is among them
   uint32_t grid[3] = {};
-  uint32_t total = 0;   // number of workgroups; 1 if the task is empty, so that a thread still waits for `after`
-  bool isEmpty = false; // the task has no workgroups
+  uint32_t total = 0;   // number of workgroups
+  uint32_t chunk = 1;   // the fewest workgroups that a thread takes at once, within its share
   float cost = 0;       // microseconds per workgroup, measured in the previous run; 0: unknown
-  bool isShort = false; // not worth a second thread
+  bool isShort = false; // one thread runs all of it, because sharing it takes longer
+  uint32_t owner = 0;   // the thread that runs a short task, modulo the threads that take part
 
+  // Counters that several threads write are in lines of their own.
   alignas(64) std::atomic<uint32_t> next = 0; // the first workgroup that no thread has taken
-  std::atomic<uint32_t> done = 0;             // number of finished workgroups
-  std::atomic<uint64_t> spent = 0;            // time of all threads in the kernel, in ticks (Ticks.h)
+  alignas(64) std::atomic<uint32_t> done = 0; // number of finished workgroups
+  uint32_t measured = 0; // workgroups that the caller's thread has run; of a short task, those of its thread
+  uint64_t spent = 0;    // that thread's time in the kernel, in ticks (Ticks.h)
 
-  // Prepares the task for a run with these workgroup counts.
-  void reset(uint32_t x, uint32_t y, uint32_t z);
+  // Prepares the task for a run with these workgroup counts. `previous`: the task just before this one; null for the
+  // first.
+  void reset(uint32_t x, uint32_t y, uint32_t z, const LaunchTask *previous = nullptr);
   bool isDone() const { return done.load(std::memory_order_acquire) == total; }
+  // Whether a second thread would find work.
+  bool isShared() const { return !isShort && total > 1; }
 };
 
 // Begin and end of a launch, in nanoseconds of a steady clock.
@@ -34,27 +41,30 @@ struct TaskTime {
   uint64_t begin = 0, end = 0;
 };
 
-// Every thread walks the tasks in order. It waits for the tasks that a task must follow, and then takes chunks of its
-// workgroups until none are left. If a task took less than a microsecond in earlier runs, a single thread takes all of
-// it. Two tasks overlap if neither waits for the other. There is no deadlock: a task waits only for earlier tasks,
-// whose workgroups are all taken by then. Results do not depend on which thread runs which workgroup.
+// Every thread walks the tasks in order. It takes a chunk of a task's workgroups, waits for the tasks that this task
+// must follow, runs the chunk, and takes further chunks until none are left. If a task took less than a microsecond in
+// the previous run, a single thread runs it: the caller's, or the next one if the task before is short too and need not
+// be waited for. A thread that has to wait for a short task runs it itself, if its owner has not begun. Two tasks overlap
+// if neither waits for the other. There is no deadlock: a thread that has workgroups of a task waits only for earlier
+// tasks. Results do not depend on which thread runs which workgroup.
 struct LaunchRun {
   std::span<LaunchTask> tasks;
   unsigned threads = 1;            // the most threads that take part; thread 0 is the caller
   std::byte *scratch = nullptr;    // of all threads: for each, kLaunchBytes and then what kernels get
   uint64_t scratchStride = 0;      // bytes per thread
-  std::atomic<uint32_t> front = 0; // all workgroups of tasks before this one are taken
+  std::atomic<uint32_t> front = 0; // the caller's thread has done its share of the tasks before
 
   // Takes part in the run. Returns when all workgroups are taken; other threads may still be running some. `crowded`
   // means that there are more threads than processors, so that waiting threads yield at once.
   void work(unsigned thread, bool crowded);
   // The caller's part of a timed run, in which each task follows the one before. Fills in `times`.
   void workTimed(std::span<TaskTime> times, bool crowded);
-  // Returns when all workgroups have run.
-  void waitForAll(bool crowded) const;
+  // The caller's thread returns when all workgroups have run.
+  void waitForAll(bool crowded);
 
 private:
   void workOn(LaunchTask &task, unsigned thread, bool crowded);
+  void waitFor(LaunchTask &task, unsigned thread, bool crowded);
 };
 
 } // namespace heddle::hal::cpu

@@ -4,6 +4,7 @@
 #include "runtime/hal/cpu/FloatMode.h"
 #include "runtime/hal/cpu/Waiting.h"
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <pthread.h>
@@ -101,9 +102,7 @@ void ThreadPool::serve(unsigned thread) {
 
 void ThreadPool::run(LaunchRun &run, std::span<TaskTime> times) {
   auto work = [&] { times.empty() ? run.work(0, crowded) : run.workTimed(times, crowded); };
-  bool isShared = false; // a second thread would find work
-  for (const LaunchTask &task : run.tasks)
-    isShared |= !task.isShort;
+  bool isShared = std::ranges::any_of(run.tasks, &LaunchTask::isShared);
   if (threadCount == 1 || run.threads == 1 || !isShared || !owner.try_lock()) {
     run.threads = 1;
     return work();
