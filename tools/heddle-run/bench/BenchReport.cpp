@@ -25,23 +25,27 @@ std::string number(int width, int digits, double value, bool known = true) {
   return known && value > 0 ? format(" %*.*f", width, digits, value) : format(" %*s", width, "-");
 }
 
+// A kernel without workgroups takes no time, and does no work.
+double rateOf(double work, double seconds) { return seconds > 0 ? work / seconds : 0; }
+
 double ratio(double value, const Ceiling &ceiling) { return ceiling.rate > 0 ? value / ceiling.rate : 0; }
 
 bool hasReads(const std::optional<Ceilings> &ceilings) { return ceilings && ceilings->read.rate > 0; }
 
 // Returns the rates of `work` in `seconds`, also as fractions of the ceilings if those were measured.
 Json rates(const LaunchCost &work, double seconds, const std::optional<Ceilings> &ceilings) {
+  double flops = rateOf(work.flops, seconds), bytes = rateOf(work.bytes, seconds);
   Json record = {{"flops", work.flops},
                  {"model_flops", work.modelFlops},
                  {"bytes", work.bytes},
-                 {"flops_per_second", work.flops / seconds},
-                 {"bytes_per_second", work.bytes / seconds}};
+                 {"flops_per_second", flops},
+                 {"bytes_per_second", bytes}};
   if (ceilings) {
-    record["of_fma_ceiling"] = ratio(work.flops / seconds, ceilings->arithmetic);
-    record["of_copy_ceiling"] = ratio(work.bytes / seconds, ceilings->copy);
+    record["of_fma_ceiling"] = ratio(flops, ceilings->arithmetic);
+    record["of_copy_ceiling"] = ratio(bytes, ceilings->copy);
   }
   if (hasReads(ceilings))
-    record["of_read_ceiling"] = ratio(work.bytes / seconds, ceilings->read);
+    record["of_read_ceiling"] = ratio(bytes, ceilings->read);
   return record;
 }
 
@@ -83,7 +87,7 @@ std::string BenchReport::table(const EntryMeasurement &entry) const {
   text += format("  %-*s %8s %10s %6s %10s %8s %6s %10s %7s %6s%s\n", int(width), "kernel", "launches", "ms", "%",
                  "MFLOP", "GFLOP/s", "of fma", "MB", "GB/s", "of cp", hasReads(ceilings) ? "  of rd" : "");
   auto row = [&](const KernelMeasurement &kernel, double share) {
-    double flops = kernel.work.flops / kernel.seconds, bytes = kernel.work.bytes / kernel.seconds;
+    double flops = rateOf(kernel.work.flops, kernel.seconds), bytes = rateOf(kernel.work.bytes, kernel.seconds);
     bool known = kernel.work.known;
     text += format("  %-*s %8llu %10.3f %6.2f", int(width), kernel.name.c_str(),
                    static_cast<unsigned long long>(kernel.launches), kernel.seconds * 1e3, share * 100);
