@@ -183,11 +183,11 @@ private:
       OpBuilder b(read->getContext());
       b.setInsertionPointAfter(read);
       read.getResult().setType(inPanels(type));
-      Value matrix = read.getResult();
-      if (splits)
-        matrix = JoinPanelsOp::create(b, read.getLoc(), type, matrix);
+      auto joined = splits ? JoinPanelsOp::create(b, read.getLoc(), type, read.getResult()) : JoinPanelsOp();
+      Value matrix = joined ? joined.getResult() : read.getResult();
       auto widened = arith::ExtFOp::create(b, read.getLoc(), wide, matrix);
-      read.getResult().replaceAllUsesExcept(widened, matrix.getDefiningOp() == read ? widened : matrix.getDefiningOp());
+      read.getResult().replaceUsesWithIf(
+          widened, [&](OpOperand &use) { return use.getOwner() != widened && use.getOwner() != joined; });
     }
   }
 
