@@ -22,12 +22,15 @@ static constexpr int64_t kDepth = 256;
 static constexpr int64_t kRowsOfBlock = 96, kColumnsOfBlock = 128, kWideVector = 16, kFewestBlocks = 16,
                          kManyBlocks = 64;
 static constexpr int64_t kFewestRows = 24;
+/// The same for the average group. Tiles end where groups do, so without packing a group's right side is read several
+/// times, a few columns of all of its rows at a time.
+static constexpr int64_t kFewestRowsOfGroup = 9;
 /// A dynamic result of at most kSequences rows usually has a row for each decoded sequence, and few rows. Its tiles are
 /// chosen for kUsualSequences rows, so that they waste none.
 static constexpr int64_t kSequences = 512, kUsualSequences = 32;
 
-bool PackedProduct::isWorthIt(const TargetProfile &profile, int64_t rows) {
-  return profile.registers > 0 && rows >= kFewestRows;
+bool PackedProduct::isWorthIt(const TargetProfile &profile, int64_t rows, bool ofGroup) {
+  return profile.registers > 0 && rows >= (ofGroup ? kFewestRowsOfGroup : kFewestRows);
 }
 
 PackedProduct::PackedProduct(KernelEmitter &emitter, const Matrix &result, bool transposeLhs, int64_t depth,

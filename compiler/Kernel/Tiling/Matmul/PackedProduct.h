@@ -12,8 +12,9 @@ namespace mlir::heddle {
 /// all tiles, which are in scratch memory unless the depth is one stretch.
 class PackedProduct {
 public:
-  /// Returns true if a result of `rows` rows makes packing the right side worthwhile.
-  static bool isWorthIt(const TargetProfile &profile, int64_t rows);
+  /// Returns true if a result of `rows` rows, or of so many in each of several groups, makes packing the right side
+  /// worthwhile.
+  static bool isWorthIt(const TargetProfile &profile, int64_t rows, bool ofGroup = false);
 
   /// The matmul computes `result`. Its depth is at most `depth`.
   /// `panel`: the columns of a panel of the right side; 0: its rows are contiguous.

@@ -50,7 +50,7 @@ ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool trans
   }
   bool streams = isOfThread() && !transposeLhs && !moved &&
                  StreamedProduct::isWorthIt(emitter, rowsOfGroup, result.columns, rhs.isOfIntegers);
-  if (!streams && PackedProduct::isWorthIt(emitter.getProfile(), rowsOfGroup)) {
+  if (!streams && PackedProduct::isWorthIt(emitter.getProfile(), rowsOfGroup, /*ofGroup=*/bool(ofRows.starts))) {
     emitter.setMapping(tile::LaneMapping::Columns);
     packed.emplace(emitter, result, transposeLhs, depth, rhs.panel);
     auto [first, column] = placeInStrips(result, packed->blockRows(), packed->blockColumns());

@@ -71,8 +71,11 @@ func.func @sums(%x: !rows, %places: !chosen, %order: !order) -> !x {
 // CHECK: %[[ROW:.*]] = arith.addi %[[K]], %[[FIRST]]
 // CHECK: tile.load %[[X]][%[[BEGIN]], %[[K]]] rows(%[[END]])
 // CHECK: tile.load %[[W]][%[[ROW]], %{{.*}}]
+// The average group has 16 rows, so a processor packs the group's matrix.
 // CPU-LABEL: tile.func @grouped_matmul_Tx64(
+// CPU: %[[PANELS:.*]] = tile.shared : memref<256x16xf32
 // CPU: scf.if
+// CPU: tile.store %{{.*}}, %[[PANELS]]
 func.func @forward(%x: !rows, %w: tensor<384x64xf32>, %s: tensor<9xi32>) -> !wide {
   %y = heddle.grouped_matmul %x, %w groups(%s) : !rows, tensor<384x64xf32>, tensor<9xi32> -> !wide
   return %y : !wide
