@@ -176,7 +176,9 @@ Json configOf(const GgufReader &file) {
     if (const GgufValue *value = file.value(str(architecture, ".", theirs)); value && value->number())
       into[ours] = *value->number();
   };
-  bool hasExperts = architecture == "llama" && file.value("llama.expert_count"); // Mixtral's files are called so
+  const GgufValue *experts = file.value("llama.expert_count");
+  bool hasExperts =
+      architecture == "llama" && experts && experts->whole().value_or(0) > 0; // Mixtral's files are called so
   config["architectures"] = {hasExperts ? "mixtral" : architecture};
   // GGUF has no key for the activation: the architecture decides.
   if (architecture.starts_with("gemma"))

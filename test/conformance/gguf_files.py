@@ -170,7 +170,8 @@ def keys_of(config):
     if "head_dim" in config:
         keys.update({f"{name}.attention.key_length": ("u32", width), f"{name}.attention.value_length": ("u32", width)})
     if name == "llama":
-        keys.update({"llama.rope.dimension_count": ("u32", width), "llama.vocab_size": ("u32", config["vocab_size"])})
+        keys.update({"llama.rope.dimension_count": ("u32", width), "llama.vocab_size": ("u32", config["vocab_size"]),
+                     "llama.expert_count": ("u32", 0)})  # as some converters write it
     if config.get("sliding_window") and config.get("use_sliding_window", True):
         keys[f"{name}.attention.sliding_window"] = ("u32", config["sliding_window"])
     if name == "gemma2":

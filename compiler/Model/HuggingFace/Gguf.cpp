@@ -149,7 +149,7 @@ void Reader::readShape() {
   config["tie_word_embeddings"] = !has("output.weight");
   require("attention.value_length", double(headWidth), "Heddle's heads of values are as wide as those of keys");
 
-  bool hasExperts = architecture == "llama" && file.value(named("expert_count")); // Mixtral's files are called so
+  bool hasExperts = architecture == "llama" && whole("expert_count", 0) > 0; // Mixtral's files are called so
   config["architectures"] = llvm::json::Array{hasExperts ? "mixtral" : architecture};
   if (llvm::is_contained({"llama", "qwen2", "qwen3"}, architecture)) // the families' texts name the others
     config["hidden_act"] = "silu";
