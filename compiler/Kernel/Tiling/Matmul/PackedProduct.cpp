@@ -65,6 +65,7 @@ PackedProduct::PackedProduct(KernelEmitter &emitter, const Matrix &result, bool 
 void PackedProduct::place(Value row, Value column, Value rowLimit) {
   auto &b = emitter.builder();
   block.row = row, block.column = column, block.rowLimit = rowLimit;
+  isOfGroup = bool(rowLimit);
   if (!rowLimit && (result.isDynamic() || result.rows % block.rows != 0))
     block.rowLimit = emitter.rowsOf(result);
   if (result.columns % block.columns != 0)
@@ -105,7 +106,7 @@ void PackedProduct::forTiles(function_ref<void(const Place &)> body) {
 
 Place PackedProduct::tileAt(Value row, Value column) const {
   Place tile{row, column, rows, columns, {}, {}};
-  if (result.isDynamic() || result.rows % rows != 0)
+  if (isOfGroup || result.isDynamic() || result.rows % rows != 0)
     tile.rowLimit = block.rowLimit ? block.rowLimit : emitter.rowsOf(result);
   if (result.columns % columns != 0)
     tile.columnLimit = emitter.index(result.columns);

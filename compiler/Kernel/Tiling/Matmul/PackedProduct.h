@@ -74,6 +74,7 @@ private:
   int64_t packColumns;   // columns of the right operand that are packed at a time: they lie in one of its panels
   Place block = {}, tile = {};
   Value rowEnd, columnEnd; // ends of the block
+  bool isOfGroup = false;  // the block ends where a group of rows does, which may be within a tile
   Value tileSums, rowSums, rhsPanels, lhsPanels;
   bool hasSums = false; // whether `tileSums` holds the sums
   std::optional<Part> part;

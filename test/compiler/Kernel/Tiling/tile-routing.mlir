@@ -172,3 +172,12 @@ func.func @panels(%x: tensor<?x64xf32, #heddle.dims<"one">>, %words: tensor<128x
   %y = heddle.grouped_matmul %x, %w groups(%s) : tensor<?x64xf32, #heddle.dims<"one">>, tensor<512x256xf32>, tensor<9xi32> -> tensor<?x256xf32, #heddle.dims<"one">>
   return %y : tensor<?x256xf32, #heddle.dims<"one">>
 }
+
+// Groups of a static result end within tiles, too.
+// CPU-LABEL: tile.func @grouped_matmul_96x64(
+// CPU: scf.if
+// CPU: tile.store %{{.*}}, %arg3[%{{.*}}, %{{.*}}] rows(%{{.*}})
+func.func @of_static_rows(%x: tensor<96x48xf32>, %w: tensor<144x64xf32>, %s: tensor<4xi32>) -> tensor<96x64xf32> {
+  %y = heddle.grouped_matmul %x, %w groups(%s) : tensor<96x48xf32>, tensor<144x64xf32>, tensor<4xi32> -> tensor<96x64xf32>
+  return %y : tensor<96x64xf32>
+}
