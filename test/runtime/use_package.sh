@@ -69,7 +69,7 @@ cmp "$work/plain.npy" "$work/folded.npy"
 "$prefix/bin/heddle-compile" "$prefix/share/heddle/models/transformer-base.toml" --set vocab_size=16 --set d_model=32 --set heads=2 --set d_ff=64 \
   --set encoder_layers=1 --set decoder_layers=1 --set max_tokens=512 --set max_sequences=64 --set max_length=16 --set warmup=40 \
   --set schedule='"constant"' --set learning_rate=0.005 --set label_smoothing=0 --set dropout=0 -o "$work/copy.heddle" >/dev/null
-(cd "$work" && cpp/learn_to_translate copy.heddle pairs.txt pairs.txt copied 150 "a b c d" "h f h" >copied.out)
+(cd "$work" && cpp/learn_to_translate copy.heddle pairs.txt pairs.txt copied 300 "a b c d" "h f h" >copied.out)
 printf 'a b c d\nh f h\n' | "$prefix/bin/heddle-run" translate "$work/copy.heddle" --checkpoint "$work/copied" 2>/dev/null | diff - "$work/copied.out"
 printf 'a b c d\nh f h\n' | diff - "$work/copied.out"
 
