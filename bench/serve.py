@@ -81,8 +81,8 @@ class Load:
             for number, _ in self.poll.poll():
                 client = self.clients[number]
                 piece = client[0].recv(1 << 16)
-                if not piece:
-                    sys.exit("the server closed a connection")
+                if not piece:  # `rate` finds the client that is left
+                    return
                 client[1] += piece
                 if is_whole(client[1]):
                     self.answered += int(re.search(rb'"completion_tokens":\s*(\d+)', client[1])[1])
@@ -90,6 +90,8 @@ class Load:
 
     def rate(self):
         self.thread.join()
+        if self.clients:
+            sys.exit(f"{len(self.clients)} clients have no answer: the server closed a connection, or its answer has no tokens")
         return self.answered / (time.monotonic() - self.begin)
 
 

@@ -158,7 +158,7 @@ struct VariableInfo {
   VariableRole role = VariableRole::None;
   std::string owner = {}; // the weight that this variable belongs to
   bool isSharded = false; // each rank keeps only some of its rows (runtime/session/Shards.h)
-  int64_t panel = 0;      // the device stores the matrix in panels of so many columns (PackedWeights.h); 0: in rows
+  int64_t panel = 0;      // columns of a panel, if the device stores the matrix in panels (PackedWeights.h), or else 0
 
   bool isNarrow() const { return narrow != NarrowType::None; }
   bool isWeight() const { return kind == VariableKind::Weight || kind == VariableKind::Frozen; }

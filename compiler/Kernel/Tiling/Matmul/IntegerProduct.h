@@ -31,7 +31,7 @@ public:
   Value multiply(Value k, const Place &place) const;
 
   /// The same in parts, each of which has some of the step's words. The sums are integers until the last part is added.
-  /// `begin` returns those that the sums of `columns` columns begin with.
+  /// `begin` returns the sums of `columns` columns before the first part: minus the bias times the sum of the row's q.
   Value begin(Value k, int64_t columns) const;
   /// Returns the digits of the left operand for `count` of the step's rows, from row `first` on.
   SmallVector<Value> digitsAt(Value k, int64_t first, int64_t count) const;

@@ -12,8 +12,8 @@ namespace mlir::heddle {
 /// all tiles, which are in scratch memory unless the depth is one stretch.
 class PackedProduct {
 public:
-  /// Returns true if a result of `rows` rows, or of so many in each of several groups, makes packing the right side
-  /// worthwhile.
+  /// Returns true if packing the right side is worthwhile for `rows` rows: the result's, or with `ofGroup` the average
+  /// group's.
   static bool isWorthIt(const TargetProfile &profile, int64_t rows, bool ofGroup = false);
 
   /// The matmul computes `result`. Its depth is at most `depth`.
