@@ -54,8 +54,8 @@ def VariableOp : Heddle_Op<"variable", [Symbol, DeclareOpInterfaceMethods<Symbol
     type, except for the `rounded` copy, moments that are bf16, and parts of packed weights.
     If several ranks train, each rank keeps some rows of a `sharded` variable and computes with only these. A
     sharded variable starts as zeros.
-    A weight with `columns` is a matrix of so many columns in panels, as `join_panels` takes them. Callers and checkpoints
-    see the matrix.
+    A weight with `columns` is a matrix with this number of columns, stored in panels as `join_panels` takes them. Callers
+    and checkpoints see the matrix.
 
     ```mlir
     heddle.variable @gain weight : tensor<8xf32> {start = #heddle.start<constant 1.0>}
