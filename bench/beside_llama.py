@@ -3,11 +3,11 @@
 turns.
 
     python3 bench/beside_llama.py FILE.gguf [--weights int8|int4] [--target NAME] [--threads N] [--rounds N] [--tokens N]
-                                  [--sequences N...] [--prompt FILE] [--llama-bench PROGRAM]
+                                  [--sequences N...] [--prompt FILE | --after FILE] [--llama-bench PROGRAM]
 
 Run it with a Python that has xllamacpp, or name a llama-bench that was built for this processor, which is llama.cpp at
 its best; its prompts are random tokens, as many as the file has words. Prints milliseconds per token, or with --prompt milliseconds for the file's
-text as a prompt. llama.cpp's times come from its own clock. Heddle's come from the arrival of the pieces of `generate
+text as a prompt. With --after, tokens come after the file's text, so that caches are long. llama.cpp's times come from its own clock. Heddle's come from the arrival of the pieces of `generate
 --stream`; a prompt's time ends with the first token of the answer. Prints a line per round, then medians with range and
 ratio."""
 
@@ -26,8 +26,9 @@ PROMPT = "Once upon a time"
 def llama_bench(arguments):
     """Returns milliseconds by llama.cpp's own benchmark."""
     prompt, tokens = (len(arguments.text.split()), 0) if arguments.text else (0, arguments.tokens)
+    depth = len(arguments.context.split()) if arguments.after else 0
     said = subprocess.run([arguments.llama_bench, "-m", arguments.file, "-t", str(arguments.threads), "-p", str(prompt), "-n", str(tokens), "-r", "1",
-                           "-o", "json"], capture_output=True, text=True, check=True).stdout
+                           "-d", str(depth), "-o", "json"], capture_output=True, text=True, check=True).stdout
     return 1000 / json.loads(said)[0]["avg_ts"] * (prompt or 1)
 
 
@@ -37,10 +38,10 @@ def llama(arguments):
 import json, xllamacpp
 p = xllamacpp.CommonParams()
 p.model.path = {arguments.file!r}
-p.n_parallel, p.n_ctx = 1, 512
+p.n_parallel, p.n_ctx = 1, {arguments.rows}
 p.cpuparams.n_threads = p.cpuparams_batch.n_threads = {arguments.threads}
 answer = xllamacpp.Server(p).handle_completions(
-    {{"prompt": {arguments.text or PROMPT!r}, "n_predict": {1 if arguments.text else arguments.tokens}, "temperature": 0, "cache_prompt": False}})
+    {{"prompt": {arguments.text or arguments.context!r}, "n_predict": {1 if arguments.text else arguments.tokens}, "temperature": 0, "cache_prompt": False}})
 print("TIMINGS" + json.dumps((answer if isinstance(answer, dict) else json.loads(answer))["timings"]))"""
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     timings = json.loads(said[said.index("TIMINGS") + len("TIMINGS"):].splitlines()[0])
@@ -50,7 +51,7 @@ print("TIMINGS" + json.dumps((answer if isinstance(answer, dict) else json.loads
 def heddle(arguments, artifact):
     """Returns Heddle's milliseconds, measured by when the pieces of the answer arrive: first the prompt itself, then
     the tokens. A short line precedes the long prompt."""
-    lines = [PROMPT, arguments.text] if arguments.text else [PROMPT]
+    lines = [PROMPT, arguments.text] if arguments.text else [arguments.context]
     process = subprocess.Popen([f"{arguments.bin}/heddle-run", "generate", artifact, "--checkpoint", arguments.file, "--tokens",
                                 str(2 if arguments.text else arguments.tokens), "--threads", str(arguments.threads), "--stream"],
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -81,14 +82,18 @@ def main():
     parser.add_argument("--sequences", type=int, nargs="+", default=[1, 128], help="max_sequences of the artifacts")
     parser.add_argument("--llama-bench", help="a program of llama.cpp's, instead of the package xllamacpp")
     parser.add_argument("--prompt", help="a text of at most 500 tokens, whose line ends become spaces")
+    parser.add_argument("--after", help="a text of at most 1,900 tokens, whose line ends become spaces")
     arguments = parser.parse_args()
-    arguments.text = " ".join(open(arguments.prompt, encoding="utf-8").read().split()) if arguments.prompt else ""
+    read = lambda path: " ".join(open(path, encoding="utf-8").read().split())
+    arguments.text = read(arguments.prompt) if arguments.prompt else ""
+    arguments.context = read(arguments.after) if arguments.after else PROMPT
+    arguments.rows = 2048 if arguments.after else 512 # of caches
     with tempfile.TemporaryDirectory() as folder:
         measures = {"llama.cpp": lambda: (llama_bench if arguments.llama_bench else llama)(arguments)}
         for count in arguments.sequences:
             artifact = f"{folder}/{count}.heddle"
             subprocess.run([f"{arguments.bin}/heddle-compile", arguments.file, f"--target={arguments.target}", "--entries=inference", f"--max-sequences={count}",
-                            "--max-tokens=512", "-o", artifact, *([f"--weights={arguments.weights}"] if arguments.weights else [])],
+                            f"--max-tokens={arguments.rows}", "-o", artifact, *([f"--weights={arguments.weights}"] if arguments.weights else [])],
                            check=True, capture_output=True)
             measures[f"Heddle, for {count}"] = lambda artifact=artifact: heddle(arguments, artifact)
         times = {name: [] for name in measures}

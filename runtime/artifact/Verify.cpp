@@ -159,25 +159,29 @@ Status verifyRole(const schema::Module &module, const schema::Variable &variable
 }
 
 // A matrix of 16-bit floats that is not trained.
+bool isWeightMatrix(const schema::Variable &variable) {
+  return (variable.kind() == schema::VariableKind::Weight || variable.kind() == schema::VariableKind::Frozen) &&
+         variable.role() == schema::VariableRole::None && variable.type()->dims()->size() == 2;
+}
+
 bool isHalfWeight(const schema::Module &module, const schema::Variable &variable) {
-  bool isWeight = variable.kind() == schema::VariableKind::Weight || variable.kind() == schema::VariableKind::Frozen;
   schema::ElementType element = variable.type()->element();
-  return isWeight && variable.role() == schema::VariableRole::None && variable.type()->dims()->size() == 2 &&
-         (element == schema::ElementType::F16 || element == schema::ElementType::BF16) &&
+  return isWeightMatrix(variable) && (element == schema::ElementType::F16 || element == schema::ElementType::BF16) &&
          module.schema_version() >= schema::kSchemaVersionOfHalfWeights;
 }
 
-// V5: panels are whole columns of a matrix of 16-bit weights, which is not a view.
+// V5: panels are whole columns of a matrix of weights, which is not a view.
 Status verifyPanel(const schema::Module &module, const schema::Variable &variable, std::string_view what) {
   int64_t panel = variable.panel();
   if (panel == 0)
     return Success();
   bool isOfVersion = module.schema_version() >= schema::kSchemaVersion;
-  if (isOfVersion && panel > 0 && isHalfWeight(module, variable) && variable.storage() == -1 &&
+  bool isFloat = variable.type()->element() == schema::ElementType::F32 || isHalfWeight(module, variable);
+  if (isOfVersion && panel > 0 && isFloat && isWeightMatrix(variable) && variable.storage() == -1 &&
       variable.type()->dims()->Get(1)->extent() % panel == 0)
     return Success();
-  return broken(
-      str(what, " is in panels of ", panel, " columns, and no matrix of 16-bit weights with a number of such panels."));
+  return broken(str(what, " is in panels of ", panel,
+                    " columns, and no matrix of weights in f32 or 16 bits with a number of such panels."));
 }
 
 Status verifyVariables(const schema::Module &module) {

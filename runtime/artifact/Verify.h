@@ -16,8 +16,8 @@
 //   V3  only i32 variables have a value limit, and it is not negative
 //   V4  a sharded variable is optimizer state of f32 or bf16, and not a view; its bytes are a multiple of 256; the
 //       artifact has version 4 or later
-//   V5  a variable in panels is a matrix of 16-bit weights, and not a view; its columns are whole panels; the artifact has
-//       version 10 or later
+//   V5  a variable in panels is a matrix of weights in f32 or 16 bits, and not a view; its columns are whole panels; the
+//       artifact has version 10 or later
 //   P1  a port's bytes are those of its shape at the maxima; it lies in the arena of every target that uses the entry,
 //       4-byte aligned
 //   P2  an entry's inputs do not overlap; only i32 inputs have a value limit, and it is not negative; only

@@ -67,7 +67,7 @@ Status Session::save(const std::filesystem::path &path, const VariableKinds &kin
     if (variable.panel > 0) {
       chunk.resize(bytes);
       HEDDLE_CHECK(state->onDevice->read(index, chunk));
-      HEDDLE_CHECK(writer.write(reorder(chunk, variable.shape, variable.panel, sizeof(uint16_t), Order::ToRows)));
+      HEDDLE_CHECK(writer.write(reorder(chunk, variable.shape, variable.panel, Order::ToRows)));
       continue;
     }
     if (state->onDevice->shards.has(index)) {

@@ -70,11 +70,10 @@ Shape inPanels(const Shape &part, int64_t panel) {
   return part[0] > 1 && part[1] % panel == 0 ? Shape{part[0] * (part[1] / panel), panel} : part;
 }
 
-std::vector<std::byte> reorder(std::span<const std::byte> matrix, const Shape &shape, int64_t panel,
-                               size_t elementBytes, Order order) {
+std::vector<std::byte> reorder(std::span<const std::byte> matrix, const Shape &shape, int64_t panel, Order order) {
   std::vector<std::byte> reordered(matrix.size());
   const int64_t rows = shape[0], columns = shape[1];
-  const size_t run = size_t(panel) * elementBytes;
+  const size_t elementBytes = matrix.size() / size_t(rows * columns), run = size_t(panel) * elementBytes;
   size_t inPanel = 0;
   for (int64_t first = 0; first < columns; first += panel)
     for (int64_t row = 0; row < rows; ++row, inPanel += run) {
@@ -91,7 +90,7 @@ Result<HostTensor> rearranged(HostTensor part, const Shape &shape) {
   HEDDLE_ASSIGN(HostTensor stored, HostTensor::uninitialized(part.type(), shape));
   bool splits = shape[1] < part.shape()[1];
   std::ranges::copy(reorder(part.bytes(), splits ? part.shape() : shape, splits ? shape[1] : part.shape()[1],
-                            kElementBytes, splits ? Order::ToPanels : Order::ToRows),
+                            splits ? Order::ToPanels : Order::ToRows),
                     stored.bytes().begin());
   return stored;
 }

@@ -34,10 +34,9 @@ struct PackedWeight {
 // single row is the same with panels and without.
 Shape inPanels(const Shape &part, int64_t panel);
 
-// Copies a matrix from rows to panels of `panel` columns, or back. An element has `elementBytes` bytes.
+// Copies a matrix from rows to panels of `panel` columns, or back. Its elements may be of any type.
 enum class Order { ToPanels, ToRows };
-std::vector<std::byte> reorder(std::span<const std::byte> matrix, const Shape &shape, int64_t panel,
-                               size_t elementBytes, Order order);
+std::vector<std::byte> reorder(std::span<const std::byte> matrix, const Shape &shape, int64_t panel, Order order);
 
 // Stores a part of a packed weight with panels, or without, as in `shape`: one of the two shapes is inPanels() of the
 // other, or they are the same.

@@ -429,15 +429,18 @@ Result<HostTensor> Session::readVariable(std::string_view name) {
   HEDDLE_ASSIGN(uint32_t index, state->variableIndex(name));
   const VariableInfo &info = state->variables[index];
   HEDDLE_ASSIGN(HostTensor tensor, HostTensor::uninitialized(info.type, info.shape));
-  if (!info.isNarrow()) {
+  if (!info.isNarrow() && info.panel == 0) {
     HEDDLE_CHECK(state->onDevice->read(index, tensor.bytes()));
     return tensor;
   }
-  std::vector<std::byte> narrow(info.bytes);
-  HEDDLE_CHECK(state->onDevice->read(index, narrow));
+  std::vector<std::byte> stored(info.bytes);
+  HEDDLE_CHECK(state->onDevice->read(index, stored));
   if (info.panel > 0)
-    narrow = reorder(narrow, info.shape, info.panel, sizeof(uint16_t), Order::ToRows);
-  widenAll(info.narrow, narrow, tensor.values<float>());
+    stored = reorder(stored, info.shape, info.panel, Order::ToRows);
+  if (info.isNarrow())
+    widenAll(info.narrow, stored, tensor.values<float>());
+  else
+    std::ranges::copy(stored, tensor.bytes().begin());
   return tensor;
 }
 
@@ -475,12 +478,14 @@ Status Session::writeVariable(std::string_view name, const TensorView &value) {
     HEDDLE_CHECK(state->checkVariable(index, value.values<int32_t>()));
   state->weightsWritten |= info.isWeight();
   state->noteValue(index);
-  if (!info.isNarrow())
-    return state->onDevice->write(index, 0, value.bytes);
-  HEDDLE_ASSIGN(std::vector<std::byte> narrow, narrowed(info, value.values<float>()));
+  std::vector<std::byte> narrow;
+  if (info.isNarrow()) {
+    HEDDLE_ASSIGN(narrow, narrowed(info, value.values<float>()));
+  }
+  std::span<const std::byte> stored = info.isNarrow() ? narrow : value.bytes;
   if (info.panel > 0)
-    narrow = reorder(narrow, info.shape, info.panel, sizeof(uint16_t), Order::ToPanels);
-  return state->onDevice->write(index, 0, narrow);
+    return state->onDevice->write(index, 0, reorder(stored, info.shape, info.panel, Order::ToPanels));
+  return state->onDevice->write(index, 0, stored);
 }
 
 Status Session::copyCacheRows(int64_t rows, int64_t from, int64_t to, int64_t count) {

@@ -70,6 +70,13 @@ inline schema::VariableT &halfWeight(schema::ModuleT &module) {
   variable.type->dims = {schema::Dim(-1, 2), schema::Dim(-1, 32)};
   return variable;
 }
+/// The same in f32.
+inline schema::VariableT &floatWeight(schema::ModuleT &module) {
+  schema::VariableT &variable = halfWeight(module);
+  variable.type->element = schema::ElementType::F32;
+  variable.bytes = 256;
+  return variable;
+}
 /// Shares out the first launch, whose second axis has one workgroup, by the rows of a sharded variable.
 inline schema::ShardT &shard(schema::ModuleT &module) {
   auto shard = std::make_unique<schema::ShardT>();

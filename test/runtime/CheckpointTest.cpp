@@ -174,6 +174,7 @@ TEST_P(CheckpointTest, weightsInPanels) {
   options.targets = GetParam().targets;
   constexpr int64_t rows = 3, columns = 8, panel = 2;
   std::vector<std::byte> adder = test::buildAdder(options);
+  schema::ElementType element = schema::ElementType::BF16;
   auto open = [&](int64_t ofPanel) {
     auto artifact =
         Artifact::fromBytes(test::changed(adder,
@@ -182,9 +183,10 @@ TEST_P(CheckpointTest, weightsInPanels) {
                                             matrix->name = "matrix";
                                             matrix->kind = schema::VariableKind::Weight;
                                             matrix->type = std::make_unique<schema::TensorTypeT>();
-                                            matrix->type->element = schema::ElementType::BF16;
+                                            matrix->type->element = element;
                                             matrix->type->dims = {schema::Dim(-1, rows), schema::Dim(-1, columns)};
-                                            matrix->bytes = 2 * rows * columns;
+                                            matrix->bytes =
+                                                (element == schema::ElementType::F32 ? 4 : 2) * rows * columns;
                                             matrix->panel = ofPanel;
                                             module.variables.push_back(std::move(matrix));
                                           }),
@@ -206,24 +208,27 @@ TEST_P(CheckpointTest, weightsInPanels) {
     ASSERT_TRUE(pending.ok()) << pending.message();
     EXPECT_TRUE(std::ranges::equal((*pending)()->values<float>(), values));
   };
-  for (int64_t writing : {int64_t(0), panel}) {
-    {
-      auto session = open(writing);
-      ASSERT_TRUE(session->init(5).ok());
-      for (const char *name : {"weight", "total"})
-        ASSERT_TRUE(session->writeVariable(name, HostTensor::vector(std::vector<float>(1000))).ok());
-      auto matrix = HostTensor::uninitialized(ElementType::F32, {rows, columns});
-      ASSERT_TRUE(matrix.ok()) << matrix.message();
-      std::ranges::copy(values, matrix->values<float>().begin());
-      ASSERT_TRUE(session->writeVariable("matrix", *matrix).ok());
-      isKept(*session);
-      Status saved = session->save(folder / "c");
-      ASSERT_TRUE(saved.ok()) << saved.message();
-    }
-    for (int64_t reading : {int64_t(0), panel}) {
-      auto session = open(reading);
-      ASSERT_EQ(loadMessage(*session), "accepted");
-      isKept(*session);
+  for (schema::ElementType each : {schema::ElementType::BF16, schema::ElementType::F16, schema::ElementType::F32}) {
+    element = each;
+    for (int64_t writing : {int64_t(0), panel}) {
+      {
+        auto session = open(writing);
+        ASSERT_TRUE(session->init(5).ok());
+        for (const char *name : {"weight", "total"})
+          ASSERT_TRUE(session->writeVariable(name, HostTensor::vector(std::vector<float>(1000))).ok());
+        auto matrix = HostTensor::uninitialized(ElementType::F32, {rows, columns});
+        ASSERT_TRUE(matrix.ok()) << matrix.message();
+        std::ranges::copy(values, matrix->values<float>().begin());
+        ASSERT_TRUE(session->writeVariable("matrix", *matrix).ok());
+        isKept(*session);
+        Status saved = session->save(folder / "c");
+        ASSERT_TRUE(saved.ok()) << saved.message();
+      }
+      for (int64_t reading : {int64_t(0), panel}) {
+        auto session = open(reading);
+        ASSERT_EQ(loadMessage(*session), "accepted");
+        isKept(*session);
+      }
     }
   }
 }

@@ -345,6 +345,8 @@ const Rule rules[] = {
     {"V5_columns", [](auto &m) { halfWeight(m).panel = 24; }, "'half' is in panels of 24 columns, and no matrix"},
     {"V5_negative", [](auto &m) { halfWeight(m).panel = -8; }, "'half' is in panels of -8 columns, and no matrix"},
     {"V5_version", [](auto &m) { halfWeight(m).panel = 8, m.schema_version = 9; }, "'half' is in panels of 8 columns, and no matrix"},
+    {"V5_integers", [](auto &m) { floatWeight(m).panel = 8, m.variables.back()->type->element = schema::ElementType::I32; }, "'half' is in panels of 8 columns, and no matrix"},
+    {"V5_counter", [](auto &m) { floatWeight(m).panel = 8, m.variables.back()->kind = schema::VariableKind::Counter; }, "'half' is in panels of 8 columns, and no matrix"},
     {"V5_moment", [](auto &m) { narrow(m).panel = 8; }, "'narrow' is in panels of 8 columns, and no matrix"},
     {"V4_weight", [](auto &m) { m.variables[sharded(m)]->kind = schema::VariableKind::Weight; }, "'state' is sharded, and no"},
     {"V4_integers", [](auto &m) { m.variables[sharded(m)]->type->element = schema::ElementType::I32; }, "'state' is sharded, and no"},
@@ -543,6 +545,7 @@ TEST(VerifyTest, acceptsAnArenaInBlocks) {
   EXPECT_EQ(verdictAfter([](auto &m) { halfWeight(m); }), "accepted");
   EXPECT_EQ(verdictAfter([](auto &m) { halfWeight(m).type->element = schema::ElementType::BF16; }), "accepted");
   EXPECT_EQ(verdictAfter([](auto &m) { halfWeight(m).panel = 8; }), "accepted");
+  EXPECT_EQ(verdictAfter([](auto &m) { floatWeight(m).panel = 8; }), "accepted");
   EXPECT_EQ(verdictAfter([](auto &m) { inBlocks(m), m.schema_version = 1; }), "accepted"); // older builds run it, too
   EXPECT_EQ(verdictAfter([](auto &m) { inBlocks(m), collective(m).from[0] = arena(4096, 32); }), "accepted");
 }

@@ -79,14 +79,14 @@ def QuantizeWeightsPass : Pass<"heddle-quantize-weights", "::mlir::ModuleOp"> {
   let description = [{
     Turns each matrix `w` that is the right operand of matmuls, or whose rows are taken, into a variable of packed words
     with the same name, and adds `w.scales`. With `file` it does so only for matrices whose variables have
-    `heddle.stored`, in the format of that GGUF type, or without `trains` `heddle.stored_in_folder`. Weights of 16 bits keep their name and shape; with `file` and
-    `trains` only frozen ones do. Adapters stay as they are. Entries that train the packed or 16-bit weights cannot be
-    derived afterwards.
+    `heddle.stored`, in the format of that GGUF type, or without `trains` `heddle.stored_in_folder`. Weights of 16 bits keep
+    their name; with `file` and `trains` only frozen ones do. Without `trains` weights in f32 get panels, too. Adapters
+    stay as they are. Entries that train the packed or 16-bit weights, or weights in panels, cannot be derived afterwards.
   }];
   let options = [
     Option<"text", "weights", "std::string", /*default=*/"std::string()", "file (default), f16, bf16, int8, int4, int8:GROUP or int4:GROUP">,
     Option<"trains", "trains", "bool", /*default=*/"false", "Entries that train the weights are to be derived">,
-    Option<"panel", "panel", "int64_t", /*default=*/"0", "Columns of a panel of packed words, for matrices of several panels; 0: none">,
+    Option<"panel", "panel", "int64_t", /*default=*/"0", "Columns of a panel of weights, for matrices of several panels; 0: none">,
     Option<"integerPanel", "integer-panel", "int64_t", /*default=*/"0", "The same for integers of 4 or 8 bits in groups of 32 or all; 0: as `panel`">
   ];
   let dependentDialects = ["::mlir::heddle::HeddleDialect", "::mlir::arith::ArithDialect"];

@@ -17,9 +17,10 @@
 //
 //   w = arith.extf (read @w : K x N xbf16) : K x N xf32
 //
-// Its columns may be in panels, too:
+// Its columns may be in panels, too, and those of a weight in f32 that is not trained:
 //
 //   w = arith.extf (join_panels (read @w : N / P * K x P xbf16) : K x N xbf16) : K x N xf32
+//   w = join_panels (read @w : N / P * K x P xf32) : K x N xf32
 #include "compiler/Graph/Derive/QuantizeWeights.h"
 #include "compiler/Graph/Derive/Passes.h"
 
@@ -84,8 +85,6 @@ public:
   }
 
   void runOnOperation() override {
-    if (format.rule == WeightFormat::Rule::Float)
-      return;
     SymbolTable symbols(getOperation());
     hasFrozen = llvm::any_of(getOperation().getOps<VariableOp>(),
                              [](VariableOp variable) { return variable.getKind() == VariableKind::Frozen; });
@@ -108,9 +107,11 @@ public:
       if (!contracted)
         continue;
       if (FloatType half = halfOf(variable))
-        narrow(variable, half, *contracted, ofVariable);
+        keepFloats(variable, half, *contracted, ofVariable);
       else if (std::optional<PackedFormat> packed = formatOf(variable, *contracted))
         quantize(variable, *packed, *contracted, ofVariable, symbols);
+      else if (!trains)
+        keepFloats(variable, Float32Type::get(&getContext()), *contracted, ofVariable);
     }
   }
 
@@ -169,30 +170,38 @@ private:
     return {};
   }
 
-  /// Keeps a weight in 16 bits. Ops take it widened, and kernels widen it as they read it.
-  void narrow(VariableOp variable, FloatType element, int64_t contracted, ArrayRef<ReadOp> reads) {
+  /// Keeps a weight as numbers of type `element`, in panels if they are possible. Numbers of 16 bits are widened where they
+  /// are read, and kernels do so as they load them.
+  void keepFloats(VariableOp variable, FloatType element, int64_t contracted, ArrayRef<ReadOp> reads) {
     RankedTensorType wide = variable.getTensorType(), type = wide.clone(element);
     ofPanel = panel;
     splits = ofPanel > 0 && matrices == 1 && hasPanels(wide, contracted, reads);
-    Builder attributes(variable);
     variable.setType(inPanels(type));
     if (splits)
       variable.setColumns(type.getDimSize(1));
-    variable.setStartAttr(StartAttr::get(attributes.getContext(), StartKind::Constant, attributes.getF64FloatAttr(0)));
+    if (!element.isF32()) {
+      Builder b(variable);
+      variable.setStartAttr(StartAttr::get(b.getContext(), StartKind::Constant, b.getF64FloatAttr(0)));
+    }
     for (ReadOp read : reads) {
       OpBuilder b(read->getContext());
       b.setInsertionPointAfter(read);
+      SmallVector<OpOperand *> uses = llvm::to_vector(llvm::make_pointer_range(read->getUses()));
       read.getResult().setType(inPanels(type));
-      auto joined = splits ? JoinPanelsOp::create(b, read.getLoc(), type, read.getResult()) : JoinPanelsOp();
-      Value matrix = joined ? joined.getResult() : read.getResult();
-      auto widened = arith::ExtFOp::create(b, read.getLoc(), wide, matrix);
-      read.getResult().replaceUsesWithIf(
-          widened, [&](OpOperand &use) { return use.getOwner() != widened && use.getOwner() != joined; });
+      Value matrix = read.getResult();
+      if (splits)
+        matrix = JoinPanelsOp::create(b, read.getLoc(), type, matrix);
+      if (!element.isF32())
+        matrix = arith::ExtFOp::create(b, read.getLoc(), wide, matrix);
+      for (OpOperand *use : uses)
+        use->set(matrix);
     }
   }
 
   /// Returns nothing if the weight stays as it is.
   std::optional<PackedFormat> formatOf(VariableOp variable, int64_t contracted) const {
+    if (format.rule == WeightFormat::Rule::Float)
+      return std::nullopt;
     if (format.rule == WeightFormat::Rule::Packed)
       return format.packed;
     auto stored = variable->getAttrOfType<StringAttr>(kStoredAttrName);

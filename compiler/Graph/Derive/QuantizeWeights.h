@@ -15,7 +15,7 @@ using ::heddle::PackedFormat;
 struct WeightFormat {
   enum class Rule { Float, AsStored, F16, BF16, Packed } rule = Rule::AsStored;
   PackedFormat packed = {}; // of all weights, if the rule is Packed
-  int64_t panel = 0;        // columns of a panel of packed weights; 0: rows are contiguous
+  int64_t panel = 0;        // columns of a panel of weights; 0: rows are contiguous
   int64_t integerPanel = 0; // the same for integers that are multiplied without unpacking; 0: `panel`
 };
 

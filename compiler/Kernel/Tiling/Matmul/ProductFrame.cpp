@@ -382,7 +382,7 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
       streamed->forTiles([&](const Place &place) -> Value {
         tile = place;
         Value ahead = emitter.add(shifted(k), emitter.index(kStepsAhead * step));
-        prefetchStored(emitter, rhs, {ahead, tile.column, step, tile.columns, {}, {}});
+        prefetchStored(emitter, rhs, streamed->shareOf(ahead, step));
         return multiply(left, rhsPlaceAt(k), streamed->sums())[0];
       });
       return {};

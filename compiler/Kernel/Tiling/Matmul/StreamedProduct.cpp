@@ -70,6 +70,15 @@ void StreamedProduct::forTiles(function_ref<Value(const Place &)> body) {
   });
 }
 
+Place StreamedProduct::shareOf(Value row, int64_t rows) const {
+  if (!isPanel())
+    return {row, tile.column, rows, columns, {}, {}};
+  auto &b = emitter.builder();
+  int64_t ofTile = llvm::divideCeil(rows, block / columns);
+  Value number = b.createOrFold<arith::DivUIOp>(sumsAt(tile).column, emitter.index(columns));
+  return {emitter.add(row, emitter.mul(number, ofTile)), begin, ofTile, block, {}, {}};
+}
+
 Place StreamedProduct::beginTiles() {
   auto &b = emitter.builder();
   auto loop = scf::ForOp::create(b, begin, end, emitter.index(columns));

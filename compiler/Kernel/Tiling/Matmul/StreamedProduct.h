@@ -39,6 +39,9 @@ public:
   void clear();
   /// Replaces the sums of each tile by the result of `body`, which may load them with `sums`. They stay if it is null.
   void forTiles(function_ref<Value(const Place &)> body);
+  /// Returns the part of a step of `rows` rows of the right side, from `row` on, that the tile of `forTiles` prefetches: its
+  /// columns, or rows of a panel, which are contiguous.
+  Place shareOf(Value row, int64_t rows) const;
   /// Begins the loop over the block's tiles. Everything emitted later is inside it. Returns the tile's place.
   Place beginTiles();
   /// Loads the sums of the tile of `forTiles` or `beginTiles`.

@@ -21,6 +21,16 @@
 // HALFPANELS-NEXT: %[[JOINED:.*]] = heddle.join_panels %[[READ]] : tensor<96x8xbf16> -> tensor<32x24xbf16>
 // HALFPANELS-NEXT: %[[WIDE:.*]] = arith.extf %[[JOINED]]
 // HALFPANELS-NEXT: heddle.matmul %{{.*}}, %[[WIDE]]
+// Weights in f32 have the same panels if no entry trains them, and start as before.
+// RUN: heddle-opt %s --heddle-quantize-weights='weights=f32 panel=8' | FileCheck %s --check-prefix=FLOATPANELS
+// RUN: heddle-opt %s --heddle-quantize-weights='weights=f32 panel=8 trains' | FileCheck %s --check-prefix=TRAINED
+// FLOATPANELS: heddle.variable @table weight : tensor<10x24xf32> {start
+// FLOATPANELS: heddle.variable @up.weight weight : tensor<24x32xf32> {start
+// FLOATPANELS: heddle.variable @down.weight weight : tensor<96x8xf32> {columns = 24 : i64, start = #heddle.start<normal 5.000000e-01 : f64>}
+// FLOATPANELS: %[[READ:.*]] = heddle.read @down.weight : tensor<96x8xf32>
+// FLOATPANELS-NEXT: %[[JOINED:.*]] = heddle.join_panels %[[READ]] : tensor<96x8xf32> -> tensor<32x24xf32>
+// FLOATPANELS-NEXT: heddle.matmul %{{.*}}, %[[JOINED]]
+// TRAINED-NOT: join_panels
 // RUN: heddle-opt %s --heddle-add-adapters='lora=rank=2,targets=up' --heddle-quantize-weights=weights=int8 --heddle-derive-training \
 // RUN:   | FileCheck %s --check-prefix=LORA
 // RUN: not heddle-opt %s --heddle-quantize-weights=weights=int5 2>&1 | FileCheck %s --check-prefix=FORMAT

@@ -154,7 +154,8 @@ func.func @rows(%x: !rows, %w: !panels, %s: tensor<144x64xf32>) -> !result {
 // CHECK: %[[AHEAD:.*]] = arith.addi %[[ROW]], %c64
 // CHECK: memref.prefetch %arg1
 
-// A weight of 16 bits in panels. A block is a panel, and the rows two steps ahead are prefetched as they are stored.
+// A weight of 16 bits in panels. A block is a panel, and the rows two steps ahead are prefetched as they are stored: half of
+// them beside each of two tiles.
 heddle.variable @in_panels weight : tensor<4608x64xbf16> {columns = 576}
 func.func @halves(%x: tensor<1x512xf32>) -> tensor<1x576xf32> {
   %panels = heddle.read @in_panels : tensor<4608x64xbf16>
@@ -166,14 +167,35 @@ func.func @halves(%x: tensor<1x512xf32>) -> tensor<1x576xf32> {
 // CHECK: tile.func @matmul_1x576_3(%arg0: memref<1x512xf32>, %arg1: memref<4608x64xbf16>
 // CHECK: tile.shared : memref<1x64xf32
 // CHECK: scf.for %[[K:.*]] = %c0 to %c512 step %c8 {
-// CHECK: scf.for %[[COLUMN:.*]] = %{{.*}} to %{{.*}} step %c32 {
+// CHECK: scf.for %[[COLUMN:.*]] = %[[BEGIN:.*]] to %{{.*}} step %c32 {
 // CHECK: %[[AHEAD:.*]] = arith.addi %[[K]], %c16
-// CHECK: %[[PANEL:.*]] = arith.divui %[[COLUMN]], %c64
+// CHECK: %[[TILE:.*]] = arith.divui %{{.*}}, %c32
+// CHECK: %[[SHARE:.*]] = arith.muli %[[TILE]], %c4
+// CHECK: %[[OF_TILE:.*]] = arith.addi %[[AHEAD]], %[[SHARE]]
+// CHECK: %[[PANEL:.*]] = arith.divui %[[BEGIN]], %c64
 // CHECK: %[[FIRST:.*]] = arith.muli %[[PANEL]], %c512
-// CHECK: %[[ROW:.*]] = arith.addi %[[FIRST]], %[[AHEAD]]
-// CHECK: %[[IN:.*]] = arith.remui %[[COLUMN]], %c64
-// CHECK-COUNT-8: memref.prefetch %arg1[%{{.*}}, %[[IN]]]
+// CHECK: %[[ROW:.*]] = arith.addi %[[FIRST]], %[[OF_TILE]]
+// CHECK: memref.prefetch %arg1[%[[ROW]], %{{.*}}]
+// CHECK: memref.prefetch %arg1[%[[ROW]], %{{.*}}]
+// CHECK-COUNT-6: memref.prefetch %arg1
+// CHECK-NOT: memref.prefetch
 // CHECK: tile.load %arg1[%{{.*}}, %{{.*}}] : memref<4608x64xbf16> -> tensor<8x32xbf16>
+
+// The same with several rows, in f32: each of eight tiles prefetches a row of the panel, four lines.
+heddle.variable @floats_in_panels weight : tensor<4608x64xf32> {columns = 576}
+func.func @floats(%x: !rows) -> !result {
+  %panels = heddle.read @floats_in_panels : tensor<4608x64xf32>
+  %w = heddle.join_panels %panels : tensor<4608x64xf32> -> tensor<512x576xf32>
+  %p = heddle.matmul %x, %w : !rows, tensor<512x576xf32> -> !result
+  return %p : !result
+}
+// CHECK: tile.func @matmul_Tx576_4(%arg0: memref<?x512xf32
+// CHECK: scf.for %{{.*}} = %c0 to %c512 step %c8 {
+// CHECK: scf.for %{{.*}} step %c8 {
+// CHECK-COUNT-4: memref.prefetch %arg1
+// CHECK-NOT: memref.prefetch
+// CHECK: tile.load %arg1[%{{.*}}, %{{.*}}] : memref<4608x64xf32> -> tensor<8x8xf32>
+// CHECK: tile.dot {{.*}} -> tensor<8x8xf32>
 
 // Without panels, a run has at least 1.5 KB of the weight as it is stored: 768 columns.
 heddle.variable @in_rows weight : tensor<512x1536xbf16>
