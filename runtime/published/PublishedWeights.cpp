@@ -7,6 +7,7 @@
 #include "runtime/core/Log.h"
 #include "runtime/core/PublishedMeaning.h"
 #include "runtime/core/Safetensors.h"
+#include "runtime/core/WeightFiles.h"
 
 #include <algorithm>
 
@@ -15,12 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
-
-constexpr const char *kWholeFile = "model.safetensors";
-constexpr const char *kIndexFile = "model.safetensors.index.json";
-constexpr const char *kTorchFile = "pytorch_model.bin";
-constexpr const char *kTorchIndexFile = "pytorch_model.bin.index.json";
-constexpr uint64_t kIndexLimit = 64 << 20;
 
 } // namespace
 
@@ -36,21 +31,10 @@ Result<TensorFiles> TensorFiles::open(const fs::path &folder, const Description 
     HEDDLE_CHECK(tensors.add(folder));
     return tensors;
   }
-  if (fs::exists(folder / kIndexFile, error)) {
-    HEDDLE_CHECK(tensors.addIndexed(folder / kIndexFile));
-    return tensors;
-  }
-  if (!fs::exists(folder / kWholeFile, error) && fs::exists(folder / kTorchIndexFile, error)) {
-    HEDDLE_CHECK(tensors.addIndexed(folder / kTorchIndexFile));
-    return tensors;
-  }
-  for (const char *whole : {kWholeFile, kTorchFile})
-    if (fs::exists(folder / whole, error)) {
-      HEDDLE_CHECK(tensors.add(folder / whole));
-      return tensors;
-    }
-  return makeError(ErrorKind::NotFound, "'", folder.string(), "' has neither ", kWholeFile, " nor ", kIndexFile,
-                   " nor ", kTorchFile, ". Download the model's weights.");
+  HEDDLE_ASSIGN(std::vector<fs::path> paths, findWeightFiles(folder));
+  for (const fs::path &path : paths)
+    HEDDLE_CHECK(tensors.add(path));
+  return tensors;
 }
 
 Status TensorFiles::add(const fs::path &file) {
@@ -61,30 +45,6 @@ Status TensorFiles::add(const fs::path &file) {
   }
   HEDDLE_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(file, OtherTypes::PassOver));
   files.emplace(file.filename().string(), std::move(reader));
-  return Success();
-}
-
-Status TensorFiles::addIndexed(const fs::path &index) {
-  HEDDLE_ASSIGN(std::vector<std::byte> bytes, readFile(index, kIndexLimit));
-  std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
-  HEDDLE_ASSIGN(Json json, parseJson(text, str("'", index.string(), "'")));
-  if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object())
-    return makeError(ErrorKind::Malformed, "'", index.string(),
-                     "' has no object 'weight_map', which says in which file each "
-                     "tensor is; download it again.");
-  for (const auto &[name, file] : json["weight_map"].items()) {
-    if (!file.is_string() || fs::path(file.get<std::string>()).filename() != file.get<std::string>())
-      return makeError(ErrorKind::Malformed, "'", index.string(), "' says that '", name, "' is in ", file.dump(),
-                       ", which does not name a file beside it; download it again.");
-    std::string shard = file.get<std::string>();
-    std::error_code error;
-    if (files.contains(shard) || torchFiles.contains(shard))
-      continue;
-    if (!fs::exists(folder / shard, error))
-      return makeError(ErrorKind::NotFound, "'", index.string(), "' says that '", name, "' is in '", shard,
-                       "', and the folder has no such file; download it.");
-    HEDDLE_CHECK(add(folder / shard));
-  }
   return Success();
 }
 

@@ -50,7 +50,6 @@ public:
 private:
   Status add(const std::filesystem::path &file);
   Result<HostTensor> readFirst(const std::string &weight, const std::vector<std::string> &names) const;
-  Status addIndexed(const std::filesystem::path &index);
   std::optional<Mxfp4Tensor> findMxfp4(const WeightOrigin &origin) const;
 
   std::filesystem::path folder; // or a single file

@@ -7,6 +7,7 @@
 #include "dialects/Heddle/VariableRoles.h"
 #include "runtime/core/PublishedMeaning.h"
 #include "runtime/core/Safetensors.h"
+#include "runtime/core/WeightFiles.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
@@ -361,39 +362,35 @@ static LogicalResult addGenerationEnds(MLIRContext *context, StringRef folder, D
   return failure(config->hasFailed());
 }
 
-/// Returns the names of the tensors that the folder has in 16 bits, with their types. Whoever loads the weights hears of
-/// files that cannot be read.
-static llvm::StringMap<StringRef> findHalves(const std::filesystem::path &folder) {
+/// Returns the types of the tensors in the safetensors of the folder: "F16", "BF16" or, for any other type, "". Loading the
+/// weights reports files that are missing or cannot be read.
+static llvm::StringMap<StringRef> findTypes(const std::filesystem::path &folder) {
   using Stored = ::heddle::SafetensorsEntry::Stored;
-  llvm::StringMap<StringRef> halves;
-  std::error_code error;
-  for (const auto &file : std::filesystem::directory_iterator(folder, error)) {
-    std::string name = file.path().filename().string();
-    if (!StringRef(name).starts_with("model") || !StringRef(name).ends_with(".safetensors"))
-      continue;
-    auto reader = ::heddle::SafetensorsReader::open(file.path(), ::heddle::OtherTypes::PassOver);
+  llvm::StringMap<StringRef> types;
+  auto files = ::heddle::findWeightFiles(folder);
+  if (!files.ok())
+    return types;
+  for (const std::filesystem::path &file : *files) {
+    auto reader = ::heddle::SafetensorsReader::open(file, ::heddle::OtherTypes::PassOver);
     if (!reader.ok())
       continue;
     for (const ::heddle::SafetensorsEntry &entry : reader->entries())
-      if (entry.stored != Stored::AsIs)
-        halves[entry.name] = entry.stored == Stored::BF16 ? "BF16" : "F16";
+      types[entry.name] = entry.stored == Stored::BF16 ? "BF16" : entry.stored == Stored::F16 ? "F16" : "";
   }
-  return halves;
+  return types;
 }
 
 /// Names the type of the weights that the folder has in MXFP4 or in 16 bits. `tensorsOf` has the names of a weight's
-/// tensor, of which the folder has one.
+/// tensor. The first that the folder has is the one that is loaded.
 static void nameStoredTypes(ModuleOp module, StringRef configPath, bool hasPacked,
                             const llvm::StringMap<SmallVector<std::string>> &tensorsOf) {
-  llvm::StringMap<StringRef> halves = findHalves(std::filesystem::path(configPath.str()).parent_path());
+  llvm::StringMap<StringRef> types = findTypes(std::filesystem::path(configPath.str()).parent_path());
   for (auto variable : module.getOps<VariableOp>()) {
     auto tensors = tensorsOf.find(variable.getSymName());
     if (tensors == tensorsOf.end() || tensors->second.empty())
       continue;
-    StringRef type;
-    for (const std::string &tensor : llvm::reverse(tensors->second))
-      if (auto half = halves.find(tensor); half != halves.end())
-        type = half->second;
+    const auto *loaded = llvm::find_if(tensors->second, [&](const std::string &name) { return types.contains(name); });
+    StringRef type = loaded != tensors->second.end() ? types.lookup(*loaded) : StringRef();
     if (hasPacked) {
       ::heddle::Result<bool> isPacked = isInFolder(configPath, tensors->second.front() + "_blocks");
       if (isPacked.ok() && *isPacked)
