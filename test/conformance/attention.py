@@ -123,10 +123,15 @@ def main():
                     expected = expected.numpy()
                     error = np.abs(actual.astype(np.float64) - expected).max()
                     errors.append(error / np.abs(expected).max())
-                bad = not max(errors) <= bound  # NaN is bad, too
+                # The score of a query's only key has no gradient: its two terms cancel, however operands are rounded. In tf32
+                # the gradients of wide heads' keys are f32, and those of queries are not.
+                single = 0 if mask == "sinks" or (arguments.precision == "tf32" and width > 64) else max(
+                    max(np.abs(found[1][q:q + nq]).max() / query.grad.abs().max(), np.abs(found[2][k]).max() / key.grad.abs().max())
+                    for (q, k), (nq, nk) in zip(starts, lengths) if nk == 1)
+                bad = not (max(errors) <= bound and single <= BOUND)  # NaN is bad, too
                 failed += bad
                 print(f"{'FAIL' if bad else 'ok  '} {mask:<13} {heads}/{key_heads} x {width:<4}",
-                      "  ".join(f"{name} {error:.1e}" for name, error in zip(outputs, errors)))
+                      "  ".join(f"{name} {error:.1e}" for name, error in zip([*outputs, "single_key"], [*errors, single])))
         session.close()
     sys.exit(failed != 0)
 

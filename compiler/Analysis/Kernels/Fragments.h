@@ -22,8 +22,13 @@ inline bool canCopyOperands(int64_t matrixColumns, int64_t columns) {
          columns <= kWidestCopy;
 }
 
-/// Marks a matmul whose f32 operands tensor cores may round to tf32.
+/// Marks a matmul whose f32 operands tensor cores may round to tf32. It also marks the delta of attention's backward
+/// pass if both kernels of that pass round the gradient so.
 inline constexpr llvm::StringLiteral kTensorFloatAttrName = "heddle.tf32";
+
+/// The most columns of all of an attention kernel's results, for one head, if its operands are f32. Tensor cores load
+/// such operands from device memory to registers, and more results leave too few registers for that.
+inline constexpr int64_t kMostTensorFloatColumns = 128;
 
 /// Returns true if the element type is 16-bit floating point. Such values serve only as operands of matmuls.
 inline bool isTensorOperand(Type type) {

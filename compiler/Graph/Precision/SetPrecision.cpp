@@ -32,8 +32,11 @@ struct SetPrecisionPass : mlir::heddle::impl::SetPrecisionPassBase<SetPrecisionP
     if (*precision == Precision::TF32) {
       getOperation().walk([&](ProductOpInterface product) {
         SmallVector<OpOperand *> operands = getProductOperands(product, /*element=*/Type());
-        if (!operands.empty() && getElementTypeOrSelf(operands.front()->get()).isF32())
-          product->setAttr(kTensorFloatAttrName, builder.getUnitAttr());
+        if (operands.empty() || !getElementTypeOrSelf(operands.front()->get()).isF32())
+          return;
+        product->setAttr(kTensorFloatAttrName, builder.getUnitAttr());
+        if (AttentionDeltaOp delta = getDelta(product))
+          delta->setAttr(kTensorFloatAttrName, builder.getUnitAttr());
       });
       return;
     }
@@ -124,6 +127,19 @@ private:
     auto widened = value.getDefiningOp<arith::ExtFOp>();
     return widened && isa_and_nonnull<ReadOp, JoinPanelsOp>(widened.getIn().getDefiningOp()) ? widened.getIn()
                                                                                              : Value();
+  }
+
+  /// Returns the delta that an attention's backward pass reads. It has to round the gradient as the pass does. Null if
+  /// heads are so wide that the gradients of key and value are computed in f32.
+  static AttentionDeltaOp getDelta(ProductOpInterface product) {
+    Value delta;
+    if (auto query = dyn_cast<AttentionGradQueryOp>(product.getOperation()))
+      delta = query.getDelta();
+    else if (auto keyValue = dyn_cast<AttentionGradKeyValueOp>(product.getOperation()))
+      delta = keyValue.getDelta();
+    constexpr int64_t results = 2; // the gradients of key and value
+    bool rounds = delta && results * *product.getHeadWidth() <= kMostTensorFloatColumns;
+    return rounds ? delta.getDefiningOp<AttentionDeltaOp>() : AttentionDeltaOp();
   }
 
   /// Returns the operands of a product that may be rounded to `element`, or multiplied as tf32 if it is null.

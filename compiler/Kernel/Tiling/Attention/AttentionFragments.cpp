@@ -142,15 +142,13 @@ private:
 
 } // namespace
 
-/// Tensor cores load 32-bit operands from device memory to registers. The results of wide heads leave too few registers
-/// for that, so blocks are better for these heads.
+/// Blocks are better for wide heads with 32-bit operands.
 bool heddle::canShareByFragments(const AttentionSharing::Work &work) {
-  constexpr int64_t mostOfResults = 64; // registers per lane
   const TargetProfile &profile = work.emitter.getProfile();
   if (!work.attention.hasTensorOperands || profile.tensor.cooperative || profile.attention.tensor.subgroups == 0)
     return false;
-  int64_t results = work.results() * work.attention.width() * profile.tensor.matrix.rows / profile.lanes;
-  return isTensorOperand(work.attention.query.getType()) || results <= mostOfResults ||
+  return isTensorOperand(work.attention.query.getType()) ||
+         work.results() * work.attention.width() <= kMostTensorFloatColumns ||
          !canShareByBlocks(profile, work.attention.width());
 }
 

@@ -1,6 +1,7 @@
 // Matmuls. A workgroup owns a tile of the result, in registers, and loops along the K dimension.
 #include "compiler/Kernel/Tiling/Matmul/MatrixKernels.h"
 #include "compiler/Analysis/Kernels/Fragments.h"
+#include "compiler/Kernel/Tiling/Frames/DeltaTerms.h"
 #include "compiler/Kernel/Tiling/Frames/Dequantize.h"
 #include "compiler/Kernel/Tiling/Matmul/FewRows.h"
 #include "compiler/Kernel/Tiling/Matmul/ProductFrame.h"
@@ -86,8 +87,7 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
       head.column = from > 0 ? emitter.add(place.column, emitter.index(from)) : place.column, head.columns = width;
       if (width < place.columns)
         emitter.define(product, head, tile::ColumnsOp::create(b, emitter.tileType(place.rows, width), tile, from));
-      Value terms = arith::MulFOp::create(b, emitter.evaluate(delta.getForward(), head),
-                                          emitter.evaluate(delta.getGradient(), head));
+      Value terms = deltaTerms(emitter, delta, head);
       Value number = b.createOrFold<arith::DivUIOp>(head.column, emitter.index(width));
       emitter.store(delta.getResult(), emitter.reduce(tile::Combine::Sum, terms, 1),
                     {place.row, number, place.rows, 1, place.rowLimit, {}});

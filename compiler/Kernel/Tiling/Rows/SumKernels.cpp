@@ -1,4 +1,5 @@
 // Sums along rows and columns, and ops that are made of sums: layer norms and the delta of attention.
+#include "compiler/Kernel/Tiling/Frames/DeltaTerms.h"
 #include "compiler/Kernel/Tiling/Rows/RowFrame.h"
 #include "compiler/Kernel/Tiling/Rows/RowKernels.h"
 
@@ -273,7 +274,6 @@ struct AttentionDeltaKernel : KernelOpInterface::ExternalModel<AttentionDeltaKer
     auto delta = cast<AttentionDeltaOp>(op);
     if (auto products = op->getBlock()->getOps<MatmulOp>(); !products.empty()) // its epilogue sums up
       return cast<KernelOpInterface>((*products.begin()).getOperation()).emitKernel(emitter);
-    auto &b = emitter.builder();
     Matrix tokens = *Matrix::of(typeOf(delta.getGradient())), result = *Matrix::of(typeOf(delta.getResult()));
     int64_t width = tokens.columns / result.columns, lanes = emitter.getLanes(), rows = lanes;
     // Lanes that share a head's columns read adjacent columns, of several rows at once.
@@ -290,9 +290,8 @@ struct AttentionDeltaKernel : KernelOpInterface::ExternalModel<AttentionDeltaKer
     Value head = emitter.setGrid(1, result.columns, {}, 1);
     Value limit = tokens.isDynamic() || tokens.rows % rows != 0 ? emitter.rowsOf(tokens) : Value();
     Place place{row, emitter.mul(head, width), rows, width, limit, {}};
-    Value product = arith::MulFOp::create(b, emitter.evaluate(delta.getForward(), place),
-                                          emitter.evaluate(delta.getGradient(), place));
-    emitter.store(delta.getResult(), emitter.reduce(tile::Combine::Sum, product, 1), {row, head, rows, 1, limit, {}});
+    Value sum = emitter.reduce(tile::Combine::Sum, deltaTerms(emitter, delta, place), 1);
+    emitter.store(delta.getResult(), sum, {row, head, rows, 1, limit, {}});
     return success();
   }
 };

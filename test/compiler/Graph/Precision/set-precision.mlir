@@ -149,3 +149,31 @@ func.func @few_classes(%x: tensor<?x8xf32, #heddle.dims<"n">>, %w: tensor<4x8xf3
     : tensor<?x4xf32, #heddle.dims<"n">>, tensor<?xi32, #heddle.dims<"n">> -> tensor<?xf32, #heddle.dims<"n">>
   return %loss : tensor<?xf32, #heddle.dims<"n">>
 }
+
+// The delta rounds the gradient as both kernels of the backward pass do. Heads of 128 columns have their keys' gradient
+// in f32.
+// TF32-LABEL: func.func @backward(
+// TF32: heddle.attention_delta {{.*}} {heddle.tf32}
+// TF32: heddle.attention_grad_key_value {{.*}}heddle.tf32
+// TF32-LABEL: func.func @wide_backward(
+// TF32: heddle.attention_delta
+// TF32-NOT: heddle.tf32
+// TF32-SAME: ->
+// TF32: heddle.attention_grad_key_value {{.*}}heddle.tf32
+!rows = tensor<?x128xf32, #heddle.dims<"n">>
+!two = tensor<?x2xf32, #heddle.dims<"n">>
+!one = tensor<?x1xf32, #heddle.dims<"n">>
+func.func @backward(%x: !rows, %y: !rows, %g: !rows, %lse: !two, %starts: tensor<2xi32>, %lengths: tensor<2xi32>) -> (!rows, !rows) {
+  %delta = heddle.attention_delta %y, %g : !rows -> !two
+  %dk, %dv = heddle.attention_grad_key_value %x, %x, %x gradient %g, %lse, %delta queries(%starts, %lengths) keys(%starts, %lengths)
+      {heads = 2 : i64, scale = 0.25 : f32, query_size = "longest", key_size = "longest"}
+      : (!rows, !rows, !rows, !rows, !two, !two, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> (!rows, !rows)
+  return %dk, %dv : !rows, !rows
+}
+func.func @wide_backward(%x: !rows, %y: !rows, %g: !rows, %lse: !one, %starts: tensor<2xi32>, %lengths: tensor<2xi32>) -> (!rows, !rows) {
+  %delta = heddle.attention_delta %y, %g : !rows -> !one
+  %dk, %dv = heddle.attention_grad_key_value %x, %x, %x gradient %g, %lse, %delta queries(%starts, %lengths) keys(%starts, %lengths)
+      {heads = 1 : i64, scale = 0.25 : f32, query_size = "longest", key_size = "longest"}
+      : (!rows, !rows, !rows, !rows, !one, !one, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> (!rows, !rows)
+  return %dk, %dv : !rows, !rows
+}

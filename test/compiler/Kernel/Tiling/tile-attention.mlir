@@ -175,6 +175,26 @@ func.func @delta(%forward: !x, %gradient: !x) -> !heads {
 
 // -----
 
+!x = tensor<?x64xf32, #heddle.dims<"tokens">>
+!heads = tensor<?x4xf32, #heddle.dims<"tokens">>
+heddle.size @tokens max 2048
+
+// The gradient is rounded to tf32, to the nearest.
+// GPU-LABEL: tile.func @attention_delta_Tx4(
+// GPU: %[[Y:.*]] = tile.load %arg0
+// GPU: %[[G:.*]] = tile.load %arg1
+// GPU: %[[BITS:.*]] = arith.bitcast %[[G]] : tensor<{{.*}}xf32> to tensor<{{.*}}xi32>
+// GPU: %[[SUM:.*]] = arith.addi %[[BITS]], %[[HALF:.*]] :
+// GPU: %[[KEPT:.*]] = arith.andi %[[SUM]], %[[MASK:.*]] :
+// GPU: %[[ROUNDED:.*]] = arith.bitcast %[[KEPT]]
+// GPU: arith.mulf %[[Y]], %[[ROUNDED]]
+func.func @rounded_delta(%forward: !x, %gradient: !x) -> !heads {
+  %d = heddle.attention_delta %forward, %gradient {heddle.tf32} : !x -> !heads
+  return %d : !heads
+}
+
+// -----
+
 !x = tensor<?x256xbf16, #heddle.dims<"tokens">>
 !wide = tensor<?x256xf32, #heddle.dims<"tokens">>
 !heads = tensor<?x4xf32, #heddle.dims<"tokens">>
