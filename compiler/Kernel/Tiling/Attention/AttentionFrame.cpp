@@ -162,13 +162,13 @@ SmallVector<Value> AttentionFrame::visit(ValueRange state,
   Value ownedIndex = broadcast(overMembers<arith::DivUIOp>(indices(first, sharing->ownedDim())));
   Value pastLast = emitter.add(visitedStart, visitedLength);
   int64_t maximum = bounds.maximumVisited(ownedAtOnce, visitedAtOnce);
-  auto visitStep = [&](Value at, Value member, ValueRange state) {
+  auto visitStep = [&](Value at, Value member, Value rowLimit, ValueRange state) {
     sharing->beginStep();
     Value visitedIndex = broadcast(indices(at, 1 - sharing->ownedDim()));
-    Step now{at, Place{emitter.add(visitedStart, at), visitedColumn, visitedAtOnce, getWidth(), pastLast, {}},
+    Step now{at, Place{emitter.add(visitedStart, at), visitedColumn, visitedAtOnce, getWidth(), rowLimit, {}},
              ownsQueries ? ownedIndex : visitedIndex, ownsQueries ? visitedIndex : ownedIndex};
     now.member = member;
-    if (sharing->looksAtEachStep())
+    if (sharing->looksAtEachStep() && !countsWhole(now))
       now.counts = pairsThatCount(now);
     if (attention.keyRows)
       now.rows = emitter.load(emitter.memoryOf(attention.keyRows),
@@ -177,9 +177,19 @@ SmallVector<Value> AttentionFrame::visit(ValueRange state,
     return body(now, state);
   };
   int64_t group = attention.group();
-  if (ownsQueries || group == 1)
+  auto visitSteps = [&](Value begin, Value end, int64_t maximum, Value rowLimit, ValueRange state) {
     return emitter.loop(begin, end, visitedAtOnce, maximum, state,
-                        [&](Value at, ValueRange state) { return visitStep(at, Value(), state); });
+                        [&](Value at, ValueRange state) { return visitStep(at, Value(), rowLimit, state); });
+  };
+  if ((ownsQueries || group == 1) && sharing->splitsOffLastStep()) {
+    Value visited = b.createOrFold<arith::SubIOp>(b.createOrFold<arith::MaxSIOp>(begin, end), begin);
+    Value rest = b.createOrFold<arith::RemUIOp>(visited, emitter.index(visitedAtOnce));
+    Value whole = emitter.add(begin, b.createOrFold<arith::SubIOp>(visited, rest));
+    SmallVector<Value> next = visitSteps(begin, whole, maximum, Value(), state);
+    return visitSteps(whole, end, visitedAtOnce, pastLast, next);
+  }
+  if (ownsQueries || group == 1)
+    return visitSteps(begin, end, maximum, pastLast, state);
 
   // Visits the queries of each head in the group. A loop over heads around a loop over steps would keep the addresses
   // of both in registers, and there are none left (docs/cuda-kernels.md).
@@ -196,7 +206,7 @@ SmallVector<Value> AttentionFrame::visit(ValueRange state,
                         visitedColumn = emitter.mul(head, getWidth());
                         Value earlier = b.createOrFold<arith::MulIOp>(member, divisor);
                         Value step = b.createOrFold<arith::SubIOp>(turn, earlier);
-                        return visitStep(emitter.add(begin, emitter.mul(step, visitedAtOnce)), member, state);
+                        return visitStep(emitter.add(begin, emitter.mul(step, visitedAtOnce)), member, pastLast, state);
                       });
 }
 
@@ -212,6 +222,8 @@ Value AttentionFrame::pairsThatCount(const Step &at) {
 
 Value AttentionFrame::where(const Step &at, Value tile, double otherwise) {
   auto select = [&](Value counts) -> Value { return arith::SelectOp::create(b, counts, tile, splat(otherwise, tile)); };
+  if (countsWhole(at))
+    return tile;
   if (at.counts)
     return select(at.counts);
   Value all = bounds.allCount(first, at.first, visitedLength, getRows(), getStep());

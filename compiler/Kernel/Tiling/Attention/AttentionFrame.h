@@ -127,6 +127,8 @@ private:
   /// The place of the numbers per query for the queries at `place`.
   Place perQuery(const Place &place) const;
   void chooseScales();
+  /// Returns true if it is known that all pairs of the step count.
+  bool countsWhole(const Step &at) const { return !at.visited.rowLimit && !attention.mask; }
   /// Returns an i1 tile that is true for each pair that counts.
   Value pairsThatCount(const Step &at);
   /// Indices of rows from `first` on, along dimension `dim` of a tile of scores.

@@ -55,13 +55,14 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
           frame.setHead(static_cast<int64_t>(head));
           ValueRange state = states.slice(kStates * head, kStates);
           Value scores = frame.where(at, frame.scores(frame.scaled(query(), keys), at), frame.kNever);
-          Value largest = arith::MaximumFOp::create(b, state[0], emitter.reduce(tile::Combine::Max, scores, 1));
-          // Subtract before scaling: the difference of two equal numbers is zero however large they are.
-          Value difference = frame.sub(state[0], largest), sum = state[1], rescale;
-          if (frame.hasSumsInMemory())
-            std::tie(largest, sum) = scaleIfMuchLarger(attention, frame, emitter, state, largest, difference);
-          else
-            rescale = frame.power(frame.inLogs(difference));
+          Value largest = emitter.reduce(tile::Combine::Max, scores, 1), sum = state[1], rescale;
+          if (frame.hasSumsInMemory()) {
+            std::tie(largest, sum) = scaleIfMuchLarger(attention, frame, emitter, state, largest);
+          } else {
+            largest = arith::MaximumFOp::create(b, state[0], largest);
+            // Subtract before scaling: the difference of two equal numbers is zero however large they are.
+            rescale = frame.power(frame.inLogs(frame.sub(state[0], largest)));
+          }
           Value powers = frame.powers(at, scores, frame.inLogs(largest));
           Value ofStep = emitter.reduce(tile::Combine::Sum, powers, 1);
           sum = rescale ? math::FmaOp::create(b, sum, rescale, ofStep).getResult()
@@ -89,31 +90,48 @@ private:
   /// scores, times 2^31 keys is a small part of the range of f32.
   static constexpr float kMostExcess = 8;
 
-  /// Returns the reference of each row, which is subtracted from its scores, and the sum of powers so far. Both stay as
-  /// in `state` in rows whose largest score exceeds their reference by at most kMostExcess. In others the largest score
-  /// becomes the reference, and all sums so far are multiplied by a power of `difference`, those in memory too. Few steps
-  /// have such rows. A row's sums do not depend on other rows.
+  /// Returns the reference of each row, which is subtracted from its scores, and the sum of powers so far. `largest`:
+  /// each row's largest score of the step. In rows where it exceeds the reference by at most kMostExcess, both stay as in
+  /// `state`. In others it becomes the reference, and all sums so far are multiplied by a power of the difference, those
+  /// in memory too. Few steps have such rows. A row's sums do not depend on other rows.
   static std::pair<Value, Value> scaleIfMuchLarger(AttentionOp attention, AttentionFrame &frame, KernelEmitter &emitter,
-                                                   ValueRange state, Value largest, Value difference) {
+                                                   ValueRange state, Value largest) {
     auto &b = emitter.builder();
+    Value difference = frame.sub(state[0], largest);
     int64_t rows = frame.getRows();
-    Value zero = emitter.constant(rows, 1, 0), one = emitter.constant(rows, 1, 1);
-    Value isMuch = arith::CmpFOp::create(b, arith::CmpFPredicate::ULT, difference,
-                                         emitter.constant(rows, 1, -kMostExcess)); // also if it is NaN
-    Value number = arith::SelectOp::create(b, isMuch, one, zero);
-    Value any = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT,
-                                      emitter.onlyElement(emitter.reduce(tile::Combine::Max, number, 0)),
-                                      arith::ConstantOp::create(b, b.getF32FloatAttr(0)));
-    auto branch = scf::IfOp::create(b, TypeRange{largest.getType(), state[1].getType()}, any, /*withElseRegion=*/true);
+    auto compare = [&](arith::CmpFPredicate how, Value column, double number) -> Value {
+      return arith::CmpFOp::create(b, how, column, emitter.constant(rows, 1, number));
+    };
+    Value isMuch = compare(arith::CmpFPredicate::ULT, difference, -kMostExcess); // also if it is NaN
+    auto branch = scf::IfOp::create(b, TypeRange{largest.getType(), state[1].getType()}, isAny(emitter, isMuch, rows),
+                                    /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
     Value reference = arith::SelectOp::create(b, isMuch, largest, state[0]);
-    Value factors = arith::SelectOp::create(b, isMuch, frame.power(frame.inLogs(difference)), one);
+    // In the first step all sums are zero.
+    Value isPositive = compare(arith::CmpFPredicate::UGT, state[1], 0);
+    auto scale = scf::IfOp::create(b, TypeRange{state[1].getType()}, isAny(emitter, isPositive, rows),
+                                   /*withElseRegion=*/true);
+    scf::YieldOp::create(b, ValueRange{reference, scale.getResult(0)});
+    b.setInsertionPointToStart(scale.thenBlock());
+    Value factors =
+        arith::SelectOp::create(b, isMuch, frame.power(frame.inLogs(difference)), emitter.constant(rows, 1, 1));
     frame.scaleSums(attention.getValue(), factors);
-    scf::YieldOp::create(b, ValueRange{reference, frame.mul(state[1], factors)});
+    scf::YieldOp::create(b, frame.mul(state[1], factors));
+    b.setInsertionPointToStart(scale.elseBlock());
+    scf::YieldOp::create(b, state[1]);
     b.setInsertionPointToStart(branch.elseBlock());
     scf::YieldOp::create(b, state.take_front(2));
     return {branch.getResult(0), branch.getResult(1)};
+  }
+
+  /// Returns true if an element of the column `conditions` is true.
+  static Value isAny(KernelEmitter &emitter, Value conditions, int64_t rows) {
+    auto &b = emitter.builder();
+    Value numbers = arith::SelectOp::create(b, conditions, emitter.constant(rows, 1, 1), emitter.constant(rows, 1, 0));
+    return arith::CmpFOp::create(b, arith::CmpFPredicate::OGT,
+                                 emitter.onlyElement(emitter.reduce(tile::Combine::Max, numbers, 0)),
+                                 arith::ConstantOp::create(b, b.getF32FloatAttr(0)));
   }
 
   static void finish(AttentionOp attention, AttentionFrame &frame, KernelEmitter &emitter, ArrayRef<Value> state,

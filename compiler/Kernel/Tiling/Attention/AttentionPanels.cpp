@@ -4,7 +4,8 @@
 // operands and sums are in scratch memory.
 //
 // A workgroup with a single tile, as in decoding, uses each visited row only once. It packs the transposed panel of one
-// step after the other into the same scratch memory, and reads the rows of weighted sums in place.
+// step after the other into the same scratch memory, and reads the rows of weighted sums in place. Its last step has
+// code of its own, which reads only the rows that are left. So the code of other steps needs no limits.
 #include "compiler/Kernel/Tiling/Attention/AttentionSharing.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -20,6 +21,13 @@ static constexpr int64_t kMostPanelBytes = int64_t(32) << 20;
 /// Columns of a head in one pass of the scores' loop: with more, a kernel's loops exceed the cache of decoded
 /// instructions.
 static constexpr int64_t kColumnsAtOnce = 8;
+/// A single tile with few rows has up to this many columns, so that its latencies are paid less often.
+static constexpr int64_t kLongestStep = 32;
+/// The fewest vectors of weighted sums that a loop adds to. A multiply-add waits for the previous one in the same
+/// register.
+static constexpr int64_t kFewestSums = 8;
+/// Visited rows in an iteration of the loop that adds their weighted sums.
+static constexpr int64_t kKeysAtOnce = 8;
 
 namespace {
 
@@ -46,14 +54,18 @@ public:
     // The tile is chosen as for matmuls (costOfThreadTile), with two more registers for the softmax.
     int64_t vectors = profile.registers > 16 && profile.vector < 8 ? 4 : 2;
     step = vectors * profile.vector;
-    rows = std::min((profile.registers - vectors - 2) / vectors, bounds.maximumOwned());
+    auto mostRows = [&](int64_t vectors) { return (profile.registers - vectors - 2) / vectors; };
+    rows = std::min(mostRows(vectors), bounds.maximumOwned());
     tiles = std::min<int64_t>(kTiles, llvm::divideCeil(bounds.maximumOwned(), rows));
+    for (; tiles == 1 && !work.isGradient() && 2 * step <= kLongestStep && mostRows(2 * vectors) >= rows; step *= 2)
+      vectors *= 2;
     chunk = width % (2 * profile.vector) == 0 ? 2 * profile.vector : profile.vector;
     depth = chunkOf(width, profile.vector, std::max<int64_t>(8, profile.vector));
     columnsAtOnce = chunkOf(width, 1, kColumnsAtOnce);
   }
 
   std::optional<int64_t> tilesOfWorkgroup() const override { return tiles; }
+  bool splitsOffLastStep() const override { return packsSteps(); }
 
   void beginTiles(const Visited &all, Operation *loop) override {
     visited = all, tileLoop = loop;
@@ -85,8 +97,15 @@ public:
       b.setInsertionPoint(tileLoop);
       panel = emitter.sharedTile(emitter.tileType(width, step));
     }
-    if (packedOfStep.insert(value).second)
-      pack(value, /*turned=*/true, at.visited, panel, emitter.index(0));
+    if (!packedOfStep.insert(value).second)
+      return panel;
+    int64_t vector = emitter.getProfile().vector;
+    emitter.loop(emitter.index(0), rowsOfStep(at), vector, step, {}, [&](Value row, ValueRange) -> SmallVector<Value> {
+      Place place = at.visited;
+      place.row = emitter.add(place.row, row), place.rows = vector;
+      pack(value, /*turned=*/true, place, panel, emitter.index(0), row);
+      return {};
+    });
     return panel;
   }
 
@@ -127,35 +146,69 @@ public:
 
   Value accumulate(Value weights, Value value, const AttentionStep &at, Value accumulator, Value rescale) override {
     assert(!rescale && "sums in memory are scaled by scaleSums");
-    Value zero = emitter.index(0), sums = sumsOf.at(value), panel, first;
-    if (!packsSteps())
-      panel = panelOf(value, /*turned=*/false), first = firstOfStep(at);
-    auto visitedRows = [&](Value key, int64_t keys, Value column) {
-      if (panel)
-        return emitter.load(panel, {emitter.add(first, key), column, keys, chunk, {}, {}}, Padding::Any);
-      Place place = at.visited;
-      place.row = emitter.add(place.row, key), place.column = emitter.add(place.column, column);
-      place.rows = keys, place.columns = chunk;
-      return load(value, place);
-    };
+    Value zero = emitter.index(0), sums = sumsOf.at(value);
+    Value panel = packsSteps() ? Value() : panelOf(value, /*turned=*/false);
+    Value first = panel ? firstOfStep(at) : Value();
     if (!weightMemory)
       weightMemory = emitter.sharedTile(emitter.tileType(rows, step));
     tile::StoreOp::create(b, weights, weightMemory, zero, zero);
-    int64_t keys = std::min<int64_t>(8, step);
     forChunks([&](Value column) {
-      Value before = emitter.load(sums, {zero, column, rows, chunk, {}, {}}, Padding::Any);
-      Value after = emitter.loop(
-          zero, emitter.index(step), keys, step, before, [&](Value key, ValueRange state) -> SmallVector<Value> {
-            Value left = emitter.load(weightMemory, {zero, key, rows, keys, {}, {}}, Padding::Any);
-            Value right = visitedRows(key, keys, column);
-            return {tile::DotOp::create(b, state[0].getType(), left, right, state[0], false, false)};
-          })[0];
-      tile::StoreOp::create(b, after, sums, zero, column);
+      // Adds the weighted sum of `keys` rows, from `key` on in the step.
+      auto add = [&](Value sum, Value key, int64_t keys) -> Value {
+        Value left = emitter.load(weightMemory, {zero, key, rows, keys, {}, {}}, Padding::Any), right;
+        if (panel) {
+          right = emitter.load(panel, {emitter.add(first, key), column, keys, chunk, {}, {}}, Padding::Any);
+        } else {
+          Place place = at.visited; // without a limit: all of the rows exist
+          place.row = emitter.add(place.row, key), place.column = emitter.add(place.column, column);
+          place.rows = keys, place.columns = chunk, place.rowLimit = {};
+          right = load(value, place);
+        }
+        return tile::DotOp::create(b, sum.getType(), left, right, sum, false, false);
+      };
+      Value all = emitter.load(sums, {zero, column, rows, chunk, {}, {}}, Padding::Any);
+      if (!panel && at.visited.rowLimit)
+        all = emitter.loop(zero, rowsOfStep(at), 1, step, all, [&](Value key, ValueRange state) -> SmallVector<Value> {
+          return {add(state[0], key, 1)};
+        })[0];
+      else
+        all = addInParts(all, add);
+      tile::StoreOp::create(b, all, sums, zero, column);
     });
     return accumulator;
   }
 
 private:
+  /// Adds a step's weighted rows to `sums` by `add`, which gets sums, the first row and the number of rows. If the sums
+  /// have few vectors, parts of the step have sums of their own.
+  Value addInParts(Value sums, function_ref<Value(Value, Value, int64_t)> add) {
+    int64_t vectors = rows * chunk / emitter.getProfile().vector, ofPart = step;
+    while (packsSteps() && step / ofPart * vectors < kFewestSums && ofPart % (2 * kKeysAtOnce) == 0)
+      ofPart /= 2;
+    SmallVector<Value> parts{sums};
+    while (static_cast<int64_t>(parts.size()) < step / ofPart)
+      parts.push_back(emitter.constant(rows, chunk, 0));
+    int64_t keys = std::min(kKeysAtOnce, ofPart);
+    parts =
+        emitter.loop(emitter.index(0), emitter.index(ofPart), keys, ofPart, parts, [&](Value key, ValueRange state) {
+          SmallVector<Value> next;
+          for (auto [part, sum] : llvm::enumerate(state))
+            next.push_back(add(sum, emitter.add(key, emitter.index(part * ofPart)), keys));
+          return next;
+        });
+    for (Value part : ArrayRef(parts).drop_front())
+      parts[0] = arith::AddFOp::create(b, parts[0], part);
+    return parts[0];
+  }
+
+  /// The number of the step's visited rows that are inside their sequence.
+  Value rowsOfStep(const AttentionStep &at) {
+    Value all = emitter.index(step);
+    if (!at.visited.rowLimit)
+      return all;
+    return b.createOrFold<arith::MinSIOp>(b.createOrFold<arith::SubIOp>(at.visited.rowLimit, at.visited.row), all);
+  }
+
   /// The number of heads that a workgroup visits: all query heads of the group if it owns keys.
   static int64_t visitedHeads(const Work &work) { return work.ownsQueries ? 1 : work.attention.group(); }
   /// Returns true if panels hold a step's rows, not all that the workgroup visits.
@@ -207,15 +260,16 @@ private:
     return packed;
   }
 
-  /// Packs the rows at a place into a panel, which begins at a row of `panel`.
-  void pack(Value value, bool turned, const Place &rows, Value panel, Value row) {
+  /// Packs the rows at a place into a panel, which begins at a row of `panel`. If it is transposed, the first of them
+  /// becomes its column `column`, or the first column.
+  void pack(Value value, bool turned, const Place &rows, Value panel, Value row, Value column = {}) {
     Value zero = emitter.index(0);
     emitter.loop(zero, emitter.index(width), depth, width, {}, [&](Value k, ValueRange) -> SmallVector<Value> {
       Place place = rows;
       place.column = emitter.add(place.column, k), place.columns = depth;
       if (turned)
         tile::StoreOp::create(b, emitter.widen(emitter.evaluateTransposed(value, place, Padding::Any)), panel,
-                              emitter.add(row, k), zero);
+                              emitter.add(row, k), column ? column : zero);
       else
         tile::StoreOp::create(b, load(value, place), panel, row, k);
       return {};

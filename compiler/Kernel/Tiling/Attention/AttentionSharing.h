@@ -64,6 +64,9 @@ public:
   /// Returns true if every step computes which of its pairs count. Otherwise pairs are checked only in steps where some
   /// of them do not count.
   virtual bool looksAtEachStep() const { return true; }
+  /// Returns true if the last step has code of its own, unless all of its rows are inside the sequence. Places of the
+  /// other steps then have no row limit.
+  virtual bool splitsOffLastStep() const { return false; }
   /// Returns true if pairs that do not count get the score `kNever` before powers are taken. Their powers are then
   /// zero.
   virtual bool marksScores() const { return false; }

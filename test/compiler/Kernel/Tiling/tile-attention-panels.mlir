@@ -45,7 +45,7 @@ heddle.size @length max 256 longest "lengths"
 // CHECK: %[[RIGHT:.*]] = tile.load %[[KEYS]]{{.*}} -> tensor<8x16xf32>
 // CHECK: tile.dot %[[LEFT]], %[[RIGHT]]
 // Sums are rescaled only if a score exceeds its row's reference by much, and only in such rows.
-// CHECK: %[[LARGEST:.*]] = arith.maximumf
+// CHECK: %[[LARGEST:.*]] = tile.reduce max %{{.*}} dim 1
 // CHECK: %[[DIFFERENCE:.*]] = arith.subf %{{.*}}, %[[LARGEST]]
 // CHECK: %[[MUCH:.*]] = arith.cmpf ult, %[[DIFFERENCE]], %cst
 // CHECK: %[[NUMBER:.*]] = arith.select %[[MUCH]]
@@ -53,6 +53,9 @@ heddle.size @length max 256 longest "lengths"
 // CHECK: %[[ANY:.*]] = arith.cmpf ogt
 // CHECK: %[[STATE:.*]]:2 = scf.if %[[ANY]]
 // CHECK: %[[REFERENCE:.*]] = arith.select %[[MUCH]], %[[LARGEST]]
+// Sums that are zero, as in the first step, are not scaled.
+// CHECK: arith.cmpf ogt
+// CHECK: %[[SUMMED:.*]] = scf.if
 // CHECK: %[[POWERS:.*]] = math.exp2
 // CHECK: %[[FACTORS:.*]] = arith.select %[[MUCH]], %[[POWERS]]
 // CHECK: scf.for %{{.*}} = %c0 to %c64 step %c16 {
@@ -60,7 +63,8 @@ heddle.size @length max 256 longest "lengths"
 // CHECK: %[[SCALED:.*]] = arith.mulf %[[BEFORE]]
 // CHECK: tile.store %[[SCALED]], %[[SUMS]]
 // CHECK: %[[SUM:.*]] = arith.mulf %{{.*}}, %[[FACTORS]]
-// CHECK: scf.yield %[[REFERENCE]], %[[SUM]]
+// CHECK: scf.yield %[[SUM]]
+// CHECK: scf.yield %[[REFERENCE]], %[[SUMMED]]
 // CHECK: else
 // CHECK: math.exp2
 // CHECK: tile.store %{{.*}}, %[[WEIGHTS]][
