@@ -56,8 +56,27 @@ Value clamp(Arithmetic &a, Value x, double limit) {
   return arith::MinimumFOp::create(a, arith::MaximumFOp::create(a, x, a.constant(-limit)), a.constant(limit));
 }
 
+/// 2^x by Cephes' polynomial for the fraction (exp2f.c, with an error of 2e-7), to whose exponent the integer is added.
+/// Powers below 2^-126 become zero: their exponent bits are zero, and kernels take denormals as zero. From 2^128 on they
+/// are infinity.
+Value quickPowerOfTwo(Arithmetic &a, Value x) {
+  x = arith::MinimumFOp::create(a, arith::MaximumFOp::create(a, x, a.constant(-127)), a.constant(128));
+  Value n = math::RoundEvenOp::create(a, x);
+  Value power = a.polynomial(arith::SubFOp::create(a, x, n),
+                             {1.535336188319500e-4, 1.339887440266574e-3, 9.618437357674640e-3, 5.550332471162809e-2,
+                              2.402264791363012e-1, 6.931472028550421e-1, 1});
+  Type integers = integersOf(a.type, a);
+  Value exponent = arith::ShLIOp::create(a, arith::FPToSIOp::create(a, integers, n), integer(a, 23));
+  Value bits = arith::AddIOp::create(a, arith::BitcastOp::create(a, integers, power), exponent);
+  return arith::BitcastOp::create(a, a.type, bits);
+}
+
 LogicalResult expandExp2(math::Exp2Op op, PatternRewriter &rewriter) {
   Arithmetic a(op, rewriter);
+  if (bitEnumContainsAll(op.getFastmath(), arith::FastMathFlags::afn)) {
+    rewriter.replaceOp(op, quickPowerOfTwo(a, op.getOperand()));
+    return success();
+  }
   Value x = clamp(a, op.getOperand(), 200), n = math::RoundEvenOp::create(a, x);
   Value r = a.mul(arith::SubFOp::create(a, x, n), a.constant(std::numbers::ln2));
   rewriter.replaceOp(op, scaledExponential(a, n, r));

@@ -52,6 +52,27 @@ tile.func @exp2(%a: memref<1x8xf32>) attributes {workgroup = 1 : i64, mapping = 
   tile.return
 }
 
+// If small powers may be zero, the integer is added to the exponent of the fraction's power.
+// CHECK-LABEL: tile.func @quick_exp2
+tile.func @quick_exp2(%a: memref<1x8xf32>) attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 8 : i64} {
+  %c0 = arith.constant 0 : index
+  %x = vector.load %a[%c0, %c0] : memref<1x8xf32>, vector<8xf32>
+  // CHECK: arith.constant dense<-1.270000e+02>
+  // CHECK: %[[LOW:.*]] = arith.maximumf
+  // CHECK: %[[X:.*]] = arith.minimumf %[[LOW]]
+  // CHECK: %[[N:.*]] = math.roundeven %[[X]]
+  // CHECK: %[[R:.*]] = arith.subf %[[X]], %[[N]]
+  // CHECK-COUNT-6: math.fma %{{.*}}, %[[R]], %{{.*}}
+  // CHECK: %[[WHOLE:.*]] = arith.fptosi %[[N]] : vector<8xf32> to vector<8xi32>
+  // CHECK: %[[EXPONENT:.*]] = arith.shli %[[WHOLE]]
+  // CHECK: %[[BITS:.*]] = arith.addi %{{.*}}, %[[EXPONENT]]
+  // CHECK: %[[Y:.*]] = arith.bitcast %[[BITS]] : vector<8xi32> to vector<8xf32>
+  // CHECK: vector.store %[[Y]]
+  %y = math.exp2 %x fastmath<afn> : vector<8xf32>
+  vector.store %y, %a[%c0, %c0] : memref<1x8xf32>, vector<8xf32>
+  tile.return
+}
+
 // The processor's instructions for 1 / sqrt(x) are estimates, so the pass uses a division and a square root.
 // CHECK-LABEL: tile.func @rsqrt
 tile.func @rsqrt(%a: memref<1x8xf32>) attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 8 : i64} {
