@@ -48,8 +48,9 @@ ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool trans
     rowsOfGroup = llvm::divideCeil(rowsOfGroup, ofRows.count);
     loops *= std::min(ofRows.count, emitter.maximumRows(result)); // of the K dimension, one after the other
   }
+  int64_t elements = depth * result.columns * (ofRows.starts ? ofRows.count : 1); // of the right side
   bool streams = isOfThread() && !transposeLhs && !moved &&
-                 StreamedProduct::isWorthIt(emitter, rowsOfGroup, result.columns, rhs.isOfIntegers);
+                 StreamedProduct::isWorthIt(emitter, rowsOfGroup, result.columns, elements, rhs);
   if (!streams && PackedProduct::isWorthIt(emitter.getProfile(), rowsOfGroup, /*ofGroup=*/bool(ofRows.starts))) {
     emitter.setMapping(tile::LaneMapping::Columns);
     packed.emplace(emitter, result, transposeLhs, depth, rhs.panel);
@@ -61,7 +62,7 @@ ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool trans
       contractGroup(groups);
     return;
   }
-  if (streams)
+  if (isOfThread() && !transposeLhs && !transposeRhs && !moved)
     emitter.setWholeVector();
   std::optional<std::pair<int64_t, int64_t>> block;
   if (!fragments && !rhs.group) // packed operands are unpacked in registers, not through shared memory
@@ -395,13 +396,17 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
     addIntegers(lhs, unpacked, shift, scalesAll);
   else if (streamed && (streamed->rowsOfTile() > 1 || streamed->isPanel()) && hasLongGroups) {
     steps(begin, end, kPackedStepOfRows, {});
-  } else if (isOfThread() && depthLimit && !unpacked && !moved) {
-    // Whole steps without limits, and then the rest of the depth one by one.
+  } else if (isOfThread() && !unpacked && !moved && (depthLimit || readsPastRows(rhs))) {
+    // Whole steps without limits, and then the rest of the depth: one by one, or the last step.
+    int64_t ofRest = depthLimit ? 1 : step;
     Value length = b.createOrFold<arith::SubIOp>(end, begin);
-    Value rest = b.createOrFold<arith::RemUIOp>(length, emitter.index(step));
-    Value middle = b.createOrFold<arith::SubIOp>(end, rest);
+    Value rest = depthLimit ? b.createOrFold<arith::RemUIOp>(length, emitter.index(step)) : emitter.index(step);
+    Value middle = b.createOrFold<arith::SubIOp>(end, rest), columnLimit = tile.columnLimit;
+    if (readsPastRows(rhs))
+      tile.columnLimit = {};
     steps(begin, middle, step, {});
-    steps(middle, end, 1, {});
+    tile.columnLimit = columnLimit;
+    steps(middle, end, ofRest, {});
   } else {
     steps(begin, end, step, depthLimit);
   }
@@ -415,6 +420,14 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
   if (isApart)
     totals[0] = arith::AddFOp::create(b, state[0], totals[0]);
   return totals;
+}
+
+/// Reading past the end of a row of the right side gives the next row's first elements, for columns that are not stored.
+/// Only the last row needs masks.
+bool ProductFrame::readsPastRows(Value rhs) const {
+  int64_t columns = cast<RankedTensorType>(rhs.getType()).getDimSize(1);
+  return !transposeRhs && !streamed && tile.columnLimit && columns % emitter.getVector() != 0 && !ownGroup &&
+         emitter.isInMemory(rhs) && tile.columns <= columns && getConstantIntValue(end) && depth > step;
 }
 
 SmallVector<Value> ProductFrame::finish(ValueRange state) {

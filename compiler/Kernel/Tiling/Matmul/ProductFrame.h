@@ -80,6 +80,8 @@ private:
   /// Limits the loop over the K dimension to the rows of the workgroup's group.
   void contractGroup(const RowGroups &groups);
   bool isOfThread() const { return emitter.getProfile().registers > 0 && !transposeRhs; }
+  /// Returns true if a thread's tile may read past the ends of the right side's rows, except for the last row.
+  bool readsPastRows(Value rhs) const;
   Value sumOfRows(Value rows) const;
   /// The number of the tile of rows that `row` belongs to.
   Value tileOfRow(Value row) const;

@@ -15,10 +15,15 @@ static constexpr int64_t kVectors[] = {4, 2};
 /// of blocks is even, so that two threads have equal work.
 static constexpr int64_t kRunBytes = 1536, kFewestBlocks = 2;
 static constexpr int64_t kMostRows = 8;
+/// A right side of fewer bytes is usually in a cache. Several rows of it are then multiplied in register tiles, which
+/// load and store sums only once.
+static constexpr int64_t kCachedBytes = int64_t(128) << 10;
 
-bool StreamedProduct::isWorthIt(const KernelEmitter &emitter, int64_t rows, int64_t columns, bool isOfIntegers) {
-  return emitter.getProfile().registers > 0 && (rows <= kMostRows || isOfIntegers) &&
-         columns >= kFewestBlocks * kVectors[0] * emitter.getVector();
+bool StreamedProduct::isWorthIt(const KernelEmitter &emitter, int64_t rows, int64_t columns, int64_t elements,
+                                const RightSide &rhs) {
+  bool isCached = !rhs.group && elements * rhs.bytes <= kCachedBytes;
+  return emitter.getProfile().registers > 0 && (rows <= kMostRows || rhs.isOfIntegers) &&
+         columns >= kFewestBlocks * kVectors[0] * emitter.getVector() && (rows == 1 || !isCached);
 }
 
 StreamedProduct::StreamedProduct(KernelEmitter &emitter, const Matrix &result, int64_t rows, const RightSide &rhs)

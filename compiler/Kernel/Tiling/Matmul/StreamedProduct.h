@@ -13,14 +13,16 @@ struct RightSide {
   bool isOfIntegers = false;    // packed numbers are multiplied as integers (IntegerProduct.h)
 };
 
-/// A matmul with few rows reads the right side once, so memory bounds it. The workgroup computes a block of the
+/// A matmul with few rows reads the right side once, so memory bounds it, unless the right side is small. The workgroup computes a block of the
 /// result's columns. It walks down the right side a few rows at a time, and in each step along the block. So memory is
 /// read in long runs, which processors prefetch. The block's sums are in scratch memory, which stays in the L1 cache.
 /// If the right side is in panels, the block of a single row is a panel.
 class StreamedProduct {
 public:
-  /// Returns true if this is worthwhile for a result of at most `rows` rows and of `columns` columns.
-  static bool isWorthIt(const KernelEmitter &emitter, int64_t rows, int64_t columns, bool isOfIntegers);
+  /// Returns true if this is worthwhile for a result of at most `rows` rows and of `columns` columns. `elements`: of the
+  /// right side.
+  static bool isWorthIt(const KernelEmitter &emitter, int64_t rows, int64_t columns, int64_t elements,
+                        const RightSide &rhs);
 
   /// The workgroup computes `rows` rows, but no more than 8.
   StreamedProduct(KernelEmitter &emitter, const Matrix &result, int64_t rows, const RightSide &rhs);

@@ -208,3 +208,19 @@ func.func @rows_of_halves(%x: tensor<1x512xf32>) -> tensor<1x1536xf32> {
 // CHECK: tile.func @matmul_1x1536(%arg0: memref<1x512xf32>, %arg1: memref<512x1536xbf16>
 // CHECK: tile.shared : memref<1x768xf32
 // CHECK-COUNT-8: memref.prefetch %arg1
+
+// A right side that fits into a cache is multiplied in register tiles. Tiles read past the end of the right side's rows,
+// except in the last step, which is masked.
+func.func @cached(%x: tensor<?x64xf32, #heddle.dims<"tokens">>, %w: tensor<64x172xf32>) -> tensor<?x172xf32, #heddle.dims<"tokens">> {
+  %p = heddle.matmul %x, %w : tensor<?x64xf32, #heddle.dims<"tokens">>, tensor<64x172xf32> -> tensor<?x172xf32, #heddle.dims<"tokens">>
+  return %p : tensor<?x172xf32, #heddle.dims<"tokens">>
+}
+// CHECK: tile.func @matmul_Tx172(
+// CHECK-SAME: vector = 8
+// CHECK-NOT: tile.shared
+// CHECK: %[[WHOLE:.*]] = scf.for %{{.*}} = %c0 to %c56 step %c8 iter_args(
+// CHECK: tile.load %arg1[{{[^]]*}}] {any_padding} : memref<64x172xf32> -> tensor<8x24xf32>
+// CHECK: tile.dot {{.*}} -> tensor<4x24xf32>
+// CHECK: scf.for %{{.*}} = %c56 to %c64 step %c8 iter_args(%{{.*}} = %[[WHOLE]])
+// CHECK: tile.load %arg1[{{[^]]*}}] columns(%c172) {any_padding} : memref<64x172xf32> -> tensor<8x24xf32>
+// CHECK: tile.dot {{.*}} -> tensor<4x24xf32>
