@@ -10,7 +10,7 @@ namespace heddle::hal::cpu {
 
 // A task that takes less time is not shared: sharing costs the second thread's look at it, and cache traffic for counters
 // and operands. Smaller chunks are not worth a look at the counter.
-static constexpr float kShortTask = 1, kShortChunk = 1; // microseconds
+static constexpr float kShortTask = 1, kShortChunk = 4; // microseconds
 
 void LaunchTask::reset(uint32_t x, uint32_t y, uint32_t z, const LaunchTask *previous) {
   if (measured && spent)

@@ -49,10 +49,12 @@ struct TaskTime {
 // tasks. Results do not depend on which thread runs which workgroup.
 struct LaunchRun {
   std::span<LaunchTask> tasks;
-  unsigned threads = 1;            // the most threads that take part; thread 0 is the caller
-  std::byte *scratch = nullptr;    // of all threads: for each, kLaunchBytes and then what kernels get
-  uint64_t scratchStride = 0;      // bytes per thread
-  std::atomic<uint32_t> front = 0; // the caller's thread has done its share of the tasks before
+  unsigned threads = 1;         // the most threads that take part; thread 0 is the caller
+  std::byte *scratch = nullptr; // of all threads: for each, kLaunchBytes and then what kernels get
+  uint64_t scratchStride = 0;   // bytes per thread
+  // The caller's thread has done its share of the tasks before. It writes this for each task, so not beside what others
+  // read.
+  alignas(64) std::atomic<uint32_t> front = 0;
 
   // Takes part in the run. Returns when all workgroups are taken; other threads may still be running some. `crowded`
   // means that there are more threads than processors, so that waiting threads yield at once.
