@@ -15,6 +15,9 @@ static constexpr int64_t kNumberBits = 16, kWordBits = 32;
 /// targets round in the same way. The sums of a step fit an i32, with bytes on the right that are unsigned.
 static constexpr int64_t kLargest = (int64_t(1) << (kNumberBits - 1)) - 129;
 static_assert(IntegerProduct::kStep * kLargest * 255 <= std::numeric_limits<int32_t>::max());
+/// The rows of the right operand that a loop multiplies at a time if there are several rows on the left. In a whole step,
+/// LLVM may go through one row after another, and then spills the integers of the right operand.
+static constexpr int64_t kPart = 8;
 
 bool IntegerProduct::isPossible(const TargetProfile &profile, DequantizeOp unpacked, bool isTransposed) {
   uint64_t bits = unpacked.getBits();
@@ -128,15 +131,18 @@ SmallVector<Value> IntegerProduct::integersAt(const Place &place) const {
   return integers;
 }
 
-SmallVector<Value> IntegerProduct::digitsAt(Value k, int64_t first, int64_t count) const {
+SmallVector<Value> IntegerProduct::digitsAt(Value k, Value first, int64_t count) const {
+  auto &b = emitter.builder();
   SmallVector<Value> left;
-  int64_t from = first * unit / kWordBits, end = (first + count) * unit / kWordBits,
-          ofTile = isTransposed || bits == unit ? end - from : 1;
+  Value from = b.createOrFold<arith::DivUIOp>(first, emitter.index(kWordBits / unit));
+  int64_t all = count * unit / kWordBits, ofTile = isTransposed || bits == unit ? all : 1;
   Value firstRow = emitter.mul(columnOf(k).column, digitCount * rows);
   for (int64_t digit = 0; digit < digitCount; ++digit) {
     Value row = emitter.add(firstRow, emitter.index(digit * rows));
-    for (int64_t word = from; word < end; word += ofTile)
-      left.push_back(emitter.load(digits, {row, emitter.index(word), rows, ofTile, {}, {}}, Padding::Any));
+    for (int64_t word = 0; word < all; word += ofTile) {
+      Value column = emitter.add(from, emitter.index(word));
+      left.push_back(emitter.load(digits, {row, column, rows, ofTile, {}, {}}, Padding::Any));
+    }
   }
   return left;
 }
@@ -179,5 +185,11 @@ Value IntegerProduct::finish(Value k, Value sums) const {
 
 Value IntegerProduct::multiply(Value k, const Place &place) const {
   Value sums = begin(k, isTransposed ? place.rows : place.columns);
-  return finish(k, add(digitsAt(k, 0, kStep), place, sums));
+  if (rows == 1 || isTransposed || digitCount > 1) // a part with several digits would shift the sums once more
+    return finish(k, add(digitsAt(k, emitter.index(0), kStep), place, sums));
+  auto addPart = [&](Value first, ValueRange state) -> SmallVector<Value> {
+    Place part{emitter.add(place.row, first), place.column, kPart, place.columns};
+    return {add(digitsAt(k, first, kPart), part, state[0])};
+  };
+  return finish(k, emitter.loop(emitter.index(0), emitter.index(kStep), kPart, kStep, sums, addPart)[0]);
 }

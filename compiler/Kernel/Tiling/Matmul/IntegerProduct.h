@@ -34,7 +34,7 @@ public:
   /// `begin` returns the sums of `columns` columns before the first part: minus the bias times the sum of the row's q.
   Value begin(Value k, int64_t columns) const;
   /// Returns the digits of the left operand for `count` of the step's rows, from row `first` on.
-  SmallVector<Value> digitsAt(Value k, int64_t first, int64_t count) const;
+  SmallVector<Value> digitsAt(Value k, Value first, int64_t count) const;
   /// Returns `sums` plus the products of digits from `digitsAt` and the numbers at `place`, which has these rows.
   Value add(ArrayRef<Value> left, const Place &place, Value sums) const;
   /// Returns the sums of all parts in f32, without the scales of the numbers.

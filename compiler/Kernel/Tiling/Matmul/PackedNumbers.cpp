@@ -90,7 +90,7 @@ void ProductFrame::addIntegers(Value lhs, DequantizeOp unpacked, Value shift, bo
     int64_t ofWord = 32 / static_cast<int64_t>(unpacked.getBits());
     auto add = [&](Value k, ValueRange) -> SmallVector<Value> {
       for (int64_t first = 0; first < step; first += ofWord) {
-        SmallVector<Value> left = integers.digitsAt(k, first, ofWord);
+        SmallVector<Value> left = integers.digitsAt(k, emitter.index(first), ofWord);
         Value start = first == 0 ? integers.begin(k, tile.columns) : Value();
         streamed->forTiles([&](const Place &place) -> Value {
           tile = place;

@@ -97,6 +97,9 @@ func.func @wide(%x: tensor<?x64xf32, #heddle.dims<"tokens">>, %words: tensor<48x
 // PAIRS: tile.func @matmul_Tx72(
 // PAIRS: %[[DIGITS:.*]] = tile.shared : memref<12x16xi32
 // PAIRS: tile.store_digits %{{.*}}, %[[DIGITS]][%{{.*}}] bits 16 packed 8
+// A loop over parts of a step, so that LLVM keeps few integers at once.
+// PAIRS: scf.for %{{.*}} = %c0 to %c64 step %c32 iter_args
+// PAIRS: scf.for %[[PART:.*]] = %c0 to %c32 step %c8 iter_args
 // PAIRS: %[[WORDS:.*]] = tile.load %arg1{{.*}} -> tensor<1x8xi32>
 // PAIRS: %[[BYTES:.*]] = arith.xori %[[WORDS]]
 // PAIRS: %[[MASK:.*]] = arith.constant dense<16711935> : tensor<1x8xi32>
