@@ -107,8 +107,8 @@ def check_decoding(session, cases, draw, random, multiplies_integers):
                 w = w.T if form == "nt" else w
                 inputs = {"w": in_panels(pack(numbers, bits), panel), "s": in_panels(scales, panel)}
             (y,) = session.call(name, {"x": x, "i": np.zeros(count, np.int32), **inputs}, ["y"])
-            # If the right operand is transposed, only few rows are multiplied as integers, and a single row of bytes is not.
-            is_rounded = panel > 0 or (multiplies_integers and form == "nt" and bits < 32 and count <= 8 and (bits, count) != (8, 1))
+            # If the right operand is transposed, a single row of bytes is not multiplied as integers.
+            is_rounded = panel > 0 or (multiplies_integers and form == "nt" and bits < 32 and (bits, count) != (8, 1))
             expected = ((as_integers(x) if is_rounded else x.astype(np.float64)) @ w).astype(np.float32)
             error = np.linalg.norm(y - expected) / np.linalg.norm(expected)
             if not (error < 1e-6 if is_rounded else np.array_equal(y, expected)):

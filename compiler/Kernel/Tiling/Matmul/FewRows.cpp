@@ -36,32 +36,42 @@ static constexpr int64_t kColumnsOfThread = 32;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
+/// Returns W if its integers are multiplied without unpacking them. Otherwise null: memory bounds a single row of bytes
+/// already with unpacked ones.
+static DequantizeOp integersOf(MatmulOp product, const KernelEmitter &emitter) {
+  auto unpacked = product.getRhs().getDefiningOp<DequantizeOp>();
+  bool isBound = unpacked && unpacked.getBits() == 8 && emitter.maximumRows(*Matrix::of(product.getType())) == 1;
+  bool isPossible = unpacked && IntegerProduct::isPossible(emitter.getProfile(), unpacked, /*isTransposed=*/true);
+  return isPossible && !isBound ? unpacked : DequantizeOp();
+}
+
 bool heddle::hasFewRows(MatmulOp product, KernelEmitter &emitter) {
   if (product.getTransposeLhs() || !product.getTransposeRhs())
     return false;
   Matrix result = *Matrix::of(product.getType());
   int64_t together = emitter.getLanes() * emitter.getVector();
-  return emitter.maximumRows(result) <= kMostRows && result.columns >= together &&
+  return (emitter.maximumRows(result) <= kMostRows || integersOf(product, emitter)) && result.columns >= together &&
          (emitter.getProfile().registers > 0 || (emitter.getLanes() > 1 && together % kBlock == 0));
 }
 
-/// The same with the integers of W, a vector of its rows at a time, for all rows of x at once. Scales and offsets of these
-/// rows are transposed, so that each step has a vector of them.
+/// The same with the integers of W, a vector of its rows at a time, for up to kMostRows rows of x at once. More rows have
+/// workgroups of their own. Scales and offsets of the rows of W are transposed, so that each step has a vector of them.
 static LogicalResult emitFewRowsOfIntegers(MatmulOp product, DequantizeOp unpacked, KernelEmitter &emitter) {
   auto &b = emitter.builder();
   emitter.setMapping(tile::LaneMapping::Columns);
   emitter.setWholeVector();
   Matrix lhs = *Matrix::of(typeOf(product.getLhs())), result = *Matrix::of(product.getType());
-  int64_t depth = lhs.columns, rows = emitter.maximumRows(result), vector = emitter.getVector();
+  int64_t depth = lhs.columns, rows = std::min(emitter.maximumRows(result), kMostRows), vector = emitter.getVector();
   int64_t ofGroup = unpacked.getGroup().second, groups = llvm::alignTo(depth / ofGroup, vector);
   Value zero = emitter.index(0),
-        column = emitter.mul(emitter.setGrid(0, result.columns, {}, kRowsOfThread), kRowsOfThread);
+        column = emitter.mul(emitter.setGrid(0, result.columns, {}, kRowsOfThread), kRowsOfThread),
+        firstRow = emitter.mul(emitter.setGrid(1, result.rows, result.size, rows), rows);
   Value columnLimit = result.columns % kRowsOfThread ? emitter.index(result.columns) : Value();
-  Value rowLimit = result.isDynamic() ? emitter.rowsOf(result) : Value();
+  Value rowLimit = result.isDynamic() || result.rows % rows != 0 ? emitter.rowsOf(result) : Value();
   Value shared = emitter.sharedTile(emitter.tileType(rows, kRowsOfThread));
   IntegerProduct integers(emitter, unpacked, rows, depth, /*isTransposed=*/true);
-  integers.split(zero, [&](Value k) {
-    return emitter.widen(emitter.evaluate(product.getLhs(), {zero, k, rows, IntegerProduct::kStep, rowLimit, {}}));
+  integers.split(firstRow, [&](Value k) {
+    return emitter.widen(emitter.evaluate(product.getLhs(), {firstRow, k, rows, IntegerProduct::kStep, rowLimit, {}}));
   });
   auto transpose = [&](Value values, Value memory, Value row) {
     Place place{row, zero, vector, groups, columnLimit, emitter.index(depth / ofGroup)};
@@ -98,10 +108,14 @@ static LogicalResult emitFewRowsOfIntegers(MatmulOp product, DequantizeOp unpack
         return {};
       });
   LogicalResult finished = success();
-  emitter.loop(zero, emitter.rowsOf(result), 1, rows, {}, [&](Value row, ValueRange) -> SmallVector<Value> {
+  Value end = emitter.add(firstRow, emitter.index(rows));
+  if (rowLimit)
+    end = b.createOrFold<arith::MinUIOp>(end, rowLimit);
+  emitter.loop(firstRow, end, 1, rows, {}, [&](Value row, ValueRange) -> SmallVector<Value> {
     Place ofRow{row, column, 1, kRowsOfThread, {}, columnLimit};
+    Value inTile = b.createOrFold<arith::SubIOp>(row, firstRow);
     emitter.define(product.getResult(), ofRow,
-                   emitter.load(shared, {row, zero, 1, kRowsOfThread, {}, {}}, Padding::Any));
+                   emitter.load(shared, {inTile, zero, 1, kRowsOfThread, {}, {}}, Padding::Any));
     finished = emitter.finish(result, ofRow);
     return {};
   });
@@ -109,11 +123,9 @@ static LogicalResult emitFewRowsOfIntegers(MatmulOp product, DequantizeOp unpack
 }
 
 LogicalResult heddle::emitFewRows(MatmulOp product, KernelEmitter &emitter) {
+  if (DequantizeOp integers = integersOf(product, emitter))
+    return emitFewRowsOfIntegers(product, integers, emitter);
   auto unpacked = product.getRhs().getDefiningOp<DequantizeOp>();
-  // Memory bounds a single row of bytes already without.
-  bool isBound = unpacked && unpacked.getBits() == 8 && emitter.maximumRows(*Matrix::of(product.getType())) == 1;
-  if (unpacked && !isBound && IntegerProduct::isPossible(emitter.getProfile(), unpacked, /*isTransposed=*/true))
-    return emitFewRowsOfIntegers(product, unpacked, emitter);
   auto &b = emitter.builder();
   Matrix lhs = *Matrix::of(typeOf(product.getLhs())), result = *Matrix::of(product.getType());
   emitter.setMapping(tile::LaneMapping::Columns);

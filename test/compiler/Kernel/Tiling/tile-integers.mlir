@@ -1,4 +1,4 @@
-// Processors that multiply integers: few rows times packed integers in panels of a vector, and times a packed matrix that is transposed.
+// Processors that multiply integers: rows times packed integers in panels of a vector, and times a packed matrix that is transposed.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v4-vnni})' | FileCheck %s
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v3})' | FileCheck %s --check-prefix=PAIRS
 // Other processors unpack the integers, and so does this one in panels of 64 columns.
@@ -67,7 +67,7 @@ func.func @nibbles(%x: tensor<?x32xf32, #heddle.dims<"many">>, %words: tensor<32
 
 // Rows of a transposed matrix share words. They are turned, 16 rows at a time, and their scales are transposed.
 // CHECK: tile.func @matmul_Tx576(
-// CHECK: tile.changed %c0
+// CHECK: tile.changed %{{.*}}
 // CHECK: tile.store_digits %{{.*}} bits 8 packed 8
 // CHECK: scf.for %[[ROW:.*]] = %c0 to %c128 step %c16 {
 // CHECK: tile.load %arg2{{.*}} {transposed} : memref<576x2xf32> -> tensor<16x16xf32>
@@ -81,6 +81,27 @@ func.func @transposed(%x: tensor<?x64xf32, #heddle.dims<"tokens">>, %words: tens
   %w = heddle.dequantize %words scales(%scales) {bits = 4 : i64} : (tensor<72x64xi32>, tensor<576x2xf32>) -> tensor<576x64xf32>
   %0 = heddle.matmul %x, %w {transpose_rhs} : tensor<?x64xf32, #heddle.dims<"tokens">>, tensor<576x64xf32> -> tensor<?x576xf32, #heddle.dims<"tokens">>
   return %0 : tensor<?x576xf32, #heddle.dims<"tokens">>
+}
+
+// More than 8 rows: each 8 have workgroups of their own, and so have each 128 columns. A single call may have few of the rows.
+// CHECK: tile.func @matmul_Tx512(
+// CHECK-DAG: %[[BLOCK:.*]] = gpu.block_id{{ *}}y
+// CHECK-DAG: %[[FIRST:.*]] = arith.muli %[[BLOCK]], %c8
+// CHECK: tile.changed %[[FIRST]]
+// CHECK: tile.load %arg0[%[[FIRST]], %{{.*}}] rows(%arg4) : {{.*}} -> tensor<8x32xf32>
+// CHECK: tile.turn_integers
+// CHECK: %[[END:.*]] = arith.addi %[[FIRST]], %c8
+// CHECK: %[[LIMIT:.*]] = arith.minui %[[END]], %arg4
+// CHECK: scf.for %[[ROW:.*]] = %[[FIRST]] to %[[LIMIT]] step
+// CHECK: %[[IN_TILE:.*]] = arith.subi %[[ROW]], %[[FIRST]]
+// CHECK: %[[SUMS:.*]] = tile.load %{{.*}}[%[[IN_TILE]], %c0]
+// CHECK: tile.store %[[SUMS]], %arg3[%[[ROW]],
+// FLOAT: tile.func @matmul_Tx512(
+// FLOAT-NOT: tile.turn_integers
+func.func @transposed_of_many_rows(%x: tensor<?x64xf32, #heddle.dims<"many">>, %words: tensor<64x64xi32>, %scales: tensor<512x2xf32>) -> tensor<?x512xf32, #heddle.dims<"many">> {
+  %w = heddle.dequantize %words scales(%scales) {bits = 4 : i64} : (tensor<64x64xi32>, tensor<512x2xf32>) -> tensor<512x64xf32>
+  %0 = heddle.matmul %x, %w {transpose_rhs} : tensor<?x64xf32, #heddle.dims<"many">>, tensor<512x64xf32> -> tensor<?x512xf32, #heddle.dims<"many">>
+  return %0 : tensor<?x512xf32, #heddle.dims<"many">>
 }
 
 // A panel of 64 columns, for several targets.
