@@ -7,7 +7,7 @@
 Run it with a Python that has torch, transformers and ctranslate2. The model has the shape of Marian's base models, T5-base
 or NLLB-600M and random weights, the same on both sides, and never predicts its end mark: every translation has --length
 tokens. Translates --lines lines of --tokens tokens together, and one line, greedily and with a beam of 4. With --int8 both
-sides keep weights in 8 bits; CTranslate2 then multiplies integers, and Heddle f32. Both programs have loaded the model and
+sides keep weights in 8 bits and multiply integers, Heddle on targets that can. Both programs have loaded the model and
 answered a line before their time is taken. Prints a line per round, then medians with range and ratio, and how many
 translations are the same on both sides (weights of real models decide more clearly than random ones).
 """
