@@ -4,7 +4,6 @@
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Signals.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <barrier>
