@@ -19,6 +19,7 @@ from packed_types import batch
 
 CONFIG = {**published.LLAMA, "hidden_size": 192, "num_hidden_layers": 1, "num_attention_heads": 6, "num_key_value_heads": 2,
           "intermediate_size": 320, "vocab_size": 103, "tie_word_embeddings": False}
+MIXTURE = {**CONFIG, "model_type": "mixtral", "architectures": ["MixtralForCausalLM"], "num_local_experts": 4, "num_experts_per_tok": 2}
 SIZES = {"max_tokens": 64, "max_sequences": 32, "logits_entry": True}
 BOUND = 2e-6
 
@@ -30,6 +31,19 @@ def matrices_of(tools, artifact):
     return {word[2].split("[")[0] for word in words if "," in word[2]}
 
 
+def draw_mixture():
+    """Returns the tensors of a mixture: in place of the feed-forward network a router, and such networks as experts."""
+    tensors = {name: tensor for name, tensor in published.draw_llama(CONFIG).items() if ".mlp." not in name}
+    experts = [published.draw_llama(CONFIG, seed) for seed in range(10, 10 + MIXTURE["num_local_experts"])]
+    layer = "model.layers.0."
+    router = experts[0]["model.embed_tokens.weight"][:len(experts)]
+    tensors[f"{layer}block_sparse_moe.gate.weight"] = router
+    for number, drawn in enumerate(experts):
+        for name, part in ("w1", "gate"), ("w2", "down"), ("w3", "up"):
+            tensors[f"{layer}block_sparse_moe.experts.{number}.{name}.weight"] = drawn[f"{layer}mlp.{part}_proj.weight"]
+    return tensors
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
@@ -38,18 +52,19 @@ def main():
     report, random = Report(), np.random.default_rng(5)
     batches = [batch(lengths, random) for lengths in ([1], [5], [1] * 13, [8, 21, 7])]
     with tempfile.TemporaryDirectory() as folder:
-        for kind, shards in (("BF16", 1), ("F16", 2)):
-            model = Path(folder, kind)
+        for name, kind, shards in (("llama", "BF16", 1), ("llama", "F16", 2), ("mixture", "BF16", 2)):
+            model = Path(folder, f"{name}-{kind}")
             model.mkdir()
-            published.write_folder(model, CONFIG, published.draw_llama(CONFIG), kind, shards)
+            config, tensors = (CONFIG, published.draw_llama(CONFIG)) if name == "llama" else (MIXTURE, draw_mixture())
+            published.write_folder(model, config, tensors, kind, shards)
             made = []
             for flags, type_ in (["--weights=f32"], "f32"), ([], kind.lower()):
                 with Model(SimpleNamespace(bin=arguments.bin, model=model), SIZES, folder, arguments.target,
                            flags=["--entries=inference", *flags]) as compiled:
-                    report.check(f"{kind}: matrices that are not {type_}", len(matrices_of(arguments.bin, compiled.artifact) ^ {type_}), 0)
-                    made.append([compiled.call("logits", inputs, ["logits"], variables=kind)[0] for inputs in batches])
+                    report.check(f"{name} in {kind}: matrices that are not {type_}", len(matrices_of(arguments.bin, compiled.artifact) ^ {type_}), 0)
+                    made.append([compiled.call("logits", inputs, ["logits"], variables=model.name)[0] for inputs in batches])
             for wide, narrow in zip(*made):
-                report.check(f"{kind}: {len(wide)} tokens", relative(narrow, wide), BOUND)
+                report.check(f"{name} in {kind}: {len(wide)} tokens", relative(narrow, wide), BOUND)
         # A folder in f32 has copies in 16 bits that are not loaded: a file that no index names, and tensors of another base.
         model, tensors = Path(folder, "F32"), published.draw_llama(CONFIG)
         published.write_folder(model, CONFIG, tensors)

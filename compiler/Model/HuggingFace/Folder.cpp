@@ -12,6 +12,7 @@
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 #include <cmath>
 #include <filesystem>
@@ -362,8 +363,9 @@ static LogicalResult addGenerationEnds(MLIRContext *context, StringRef folder, D
   return failure(config->hasFailed());
 }
 
-/// Returns the types of the tensors in the safetensors of the folder: "F16", "BF16" or, for any other type, "". Loading the
-/// weights reports files that are missing or cannot be read.
+/// Returns the types of the tensors in the safetensors of the folder: "F16", "BF16" or, for any other type, "". A name with
+/// `*` in place of a number stands for all tensors with a number there, such as those of experts. Loading the weights
+/// reports files that are missing or cannot be read.
 static llvm::StringMap<StringRef> findTypes(const std::filesystem::path &folder) {
   using Stored = ::heddle::SafetensorsEntry::Stored;
   llvm::StringMap<StringRef> types;
@@ -374,8 +376,18 @@ static llvm::StringMap<StringRef> findTypes(const std::filesystem::path &folder)
     auto reader = ::heddle::SafetensorsReader::open(file, ::heddle::OtherTypes::PassOver);
     if (!reader.ok())
       continue;
-    for (const ::heddle::SafetensorsEntry &entry : reader->entries())
-      types[entry.name] = entry.stored == Stored::BF16 ? "BF16" : entry.stored == Stored::F16 ? "F16" : "";
+    for (const ::heddle::SafetensorsEntry &entry : reader->entries()) {
+      StringRef type = entry.stored == Stored::BF16 ? "BF16" : entry.stored == Stored::F16 ? "F16" : "";
+      types[entry.name] = type;
+      auto parts = llvm::to_vector(llvm::split(entry.name, '.'));
+      for (StringRef &part : parts)
+        if (!part.empty() && llvm::all_of(part, llvm::isDigit)) {
+          llvm::SaveAndRestore star(part, StringRef("*"));
+          auto [all, isFirst] = types.try_emplace(llvm::join(parts, "."), type);
+          if (!isFirst && all->second != type)
+            all->second = "";
+        }
+    }
   }
   return types;
 }
