@@ -16,13 +16,18 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kConfigLimit = 1 << 20;
 
+// Files that have the base's weights, for Heddle or for other programs. A copy has other weights.
+constexpr std::string_view kWeightFiles[] = {".safetensors", ".bin",       ".index.json", ".gguf",    ".pt",
+                                             ".pth",         ".ckpt",      ".h5",         ".msgpack", ".tflite",
+                                             ".onnx",        ".onnx_data", ".ot",         ".npz"};
+
 // Copies the other files of a model, such as tokenizer and settings, but no weights.
 Status copyFiles(const fs::path &from, const fs::path &to) {
   std::error_code error;
   for (const fs::directory_entry &entry : fs::directory_iterator(from, error)) {
     fs::path name = entry.path().filename();
-    if (!entry.is_regular_file() || name.extension() == ".safetensors" || name.extension() == ".bin" ||
-        name.string().ends_with(".index.json"))
+    auto endsSo = [file = name.string()](std::string_view end) { return file.ends_with(end); };
+    if (!entry.is_regular_file() || std::ranges::any_of(kWeightFiles, endsSo))
       continue;
     if (name == "config.json") {
       HEDDLE_ASSIGN(std::vector<std::byte> bytes, readFile(entry.path(), kConfigLimit));

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <set>
 
 using namespace heddle;
 using heddle::test::TemporaryFolder;
@@ -131,6 +132,24 @@ TEST(AdapterTest, aBaseInMxfp4IsNotCopied) {
   ASSERT_FALSE(copied.ok());
   EXPECT_NE(copied.error().message.find("has 'w' in MXFP4"), std::string::npos) << copied.error().message;
   EXPECT_FALSE(std::filesystem::exists(other.path() / "copy"));
+}
+
+// A copy has the base's tokenizer and settings, but no file with its weights, in whatever format.
+TEST(AdapterTest, aCopyLeavesOutOldWeights) {
+  TemporaryFolder folder, other;
+  writeTensors(folder);
+  std::filesystem::rename(folder.path() / "adapter_model.safetensors", folder.path() / "model.safetensors");
+  folder.write("config.json", R"({"torch_dtype": "bfloat16"})");
+  folder.write("tokenizer.json", "{}");
+  for (const char *old : {"tf_model.h5", "flax_model.msgpack", "rust_model.ot", "model.fp16.safetensors",
+                          "pytorch_model.bin.index.json", "model.onnx"})
+    folder.write(old, "");
+  Status copied = copyPublished(folder.path(), other.path() / "copy", Description(), {});
+  ASSERT_TRUE(copied.ok()) << copied.message();
+  std::set<std::string> names;
+  for (const auto &entry : std::filesystem::directory_iterator(other.path() / "copy"))
+    names.insert(entry.path().filename().string());
+  EXPECT_EQ(names, (std::set<std::string>{"config.json", "model.safetensors", "tokenizer.json"}));
 }
 
 // A tensor replaces the base's: two weights that are parts of one, in reverse order.
