@@ -339,6 +339,17 @@ LogicalResult lowerRounding(arith::TruncFOp op, arith::TruncFOp::Adaptor adaptor
   return success();
 }
 
+/// Rounds to f16. Mesa 25 would remove the conversion to f16 and back if nothing said that it has to be exact.
+LogicalResult lowerRoundingToHalf(arith::TruncFOp op, arith::TruncFOp::Adaptor adaptor,
+                                  ConversionPatternRewriter &rewriter) {
+  if (!getElementTypeOrSelf(op.getType()).isF16())
+    return failure();
+  Type halves = withElement(adaptor.getIn().getType(), rewriter.getF16Type());
+  auto rounded = rewriter.replaceOpWithNewOp<spirv::FConvertOp>(op, halves, adaptor.getIn());
+  rounded->setAttr("no_contraction", rewriter.getUnitAttr());
+  return success();
+}
+
 LogicalResult lowerWidening(arith::ExtFOp op, arith::ExtFOp::Adaptor adaptor, ConversionPatternRewriter &rewriter) {
   if (!getElementTypeOrSelf(op.getIn().getType()).isBF16())
     return failure();
@@ -434,7 +445,8 @@ void heddle::populateKernelPatterns(const SPIRVTypeConverter &converter, LaneNum
   MLIRContext *context = patterns.getContext();
   // These replace MLIR's own patterns, which expect storage buffers.
   addConversions(patterns, converter, /*benefit=*/2, lowerLoad<memref::LoadOp>, lowerLoad<vector::LoadOp>,
-                 lowerStore<memref::StoreOp>, lowerStore<vector::StoreOp>, lowerYield, lowerRounding, lowerWidening);
+                 lowerStore<memref::StoreOp>, lowerStore<vector::StoreOp>, lowerYield, lowerRounding,
+                 lowerRoundingToHalf, lowerWidening);
   patterns.add<LowerTexelLoad<memref::LoadOp>, LowerTexelLoad<vector::LoadOp>>(converter, context, texelFloats);
   patterns.add<LowerFor, LowerConstantBF16>(converter, context, /*benefit=*/2);
   addConversions(patterns, converter, /*benefit=*/1, lowerShuffle, lowerExp2, lowerCast, lowerReturn);

@@ -1,9 +1,10 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(heddle-lower-to-spirv,spirv.module(cse))' | FileCheck %s
 
-// f16 values that are no arguments need the capability for f16 in memory, and are rounded to nearest.
+// f16 values that are no arguments need the capability for f16 in memory, and are rounded to nearest. No driver may remove
+// the conversion to f16 and back.
 // CHECK-LABEL: spirv.module @rounded
 // CHECK-SAME: #spirv.vce<v1.5, [Shader, PhysicalStorageBufferAddresses, VulkanMemoryModel, Float16, StorageBuffer16BitAccess, RoundingModeRTE], []>
-// CHECK: spirv.FConvert %{{.*}} : vector<4xf32> to vector<4xf16>
+// CHECK: spirv.FConvert %{{.*}} {no_contraction} : vector<4xf32> to vector<4xf16>
 // CHECK: spirv.ExecutionMode @main "RoundingModeRTE", 16
 tile.func @rounded(%a: memref<4x64xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
