@@ -158,12 +158,12 @@ Status verifyRole(const schema::Module &module, const schema::Variable &variable
   return Success();
 }
 
-// A matrix of 16-bit floats that is not trained.
 bool isWeightMatrix(const schema::Variable &variable) {
   return (variable.kind() == schema::VariableKind::Weight || variable.kind() == schema::VariableKind::Frozen) &&
          variable.role() == schema::VariableRole::None && variable.type()->dims()->size() == 2;
 }
 
+// A matrix of 16-bit floats that is not trained.
 bool isHalfWeight(const schema::Module &module, const schema::Variable &variable) {
   schema::ElementType element = variable.type()->element();
   return isWeightMatrix(variable) && (element == schema::ElementType::F16 || element == schema::ElementType::BF16) &&
