@@ -120,8 +120,8 @@ void heddle::prefetchWords(KernelEmitter &emitter, DequantizeOp unpacked, const 
     int64_t ofWord = 32 / bits; // rows
     Place place = inPanel(emitter, typeOf(words), placeIn(unpacked, {ofResult}), ofWord).place;
     Value first = b.createOrFold<arith::DivUIOp>(place.row, emitter.index(ofWord));
-    for (int64_t row = 0; row * ofWord < place.rows; ++row)
-      emitter.prefetch(emitter.memoryOf(words), emitter.add(first, emitter.index(row)), place.column, place.columns);
+    auto rows = static_cast<int64_t>(llvm::divideCeil(place.rows, ofWord));
+    emitter.prefetch(emitter.memoryOf(words), first, place.column, rows, place.columns);
   };
   prefetch(unpacked.getWords(), static_cast<int64_t>(unpacked.getBits()));
   if (unpacked.getHigh())
@@ -142,8 +142,7 @@ void heddle::prefetchStored(KernelEmitter &emitter, Value matrix, const Place &p
     at = placeInPanel(emitter, joined, place), stored = joined.getPanels();
   if (!emitter.isInMemory(stored))
     return;
-  for (int64_t row = 0; row < at.rows; ++row)
-    emitter.prefetch(emitter.memoryOf(stored), emitter.add(at.row, emitter.index(row)), at.column, at.columns);
+  emitter.prefetch(emitter.memoryOf(stored), at.row, at.column, at.rows, at.columns);
 }
 
 PackedPlace heddle::placeOfGroups(KernelEmitter &emitter, DequantizeOp unpacked, const PackedPlace &at) {

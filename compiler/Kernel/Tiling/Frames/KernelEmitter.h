@@ -172,8 +172,8 @@ public:
   /// Allocates shared memory for `tiles` tiles of a type. Rows are padded so that adjacent rows begin in different
   /// banks.
   Value sharedTile(RankedTensorType type, int64_t tiles = 1);
-  /// Asks the processor to load `columns` elements of a row into its caches. The row need not exist.
-  void prefetch(Value memory, Value row, Value column, int64_t columns);
+  /// Asks the processor to load `columns` elements of `rows` rows into its caches. The rows need not exist.
+  void prefetch(Value memory, Value row, Value column, int64_t rows, int64_t columns);
   /// Returns the only element of a tile. For threads only: it goes through scratch memory.
   Value onlyElement(Value tile);
   /// Loads one i32 of a vector as an index: a sequence's start or length.

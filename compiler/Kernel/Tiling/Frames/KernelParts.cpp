@@ -195,12 +195,16 @@ Value KernelEmitter::isSequence(Value starts, Value sequence, Value condition) {
   return arith::AndIOp::create(b, isThere, condition);
 }
 
-void KernelEmitter::prefetch(Value memory, Value row, Value column, int64_t columns) {
+void KernelEmitter::prefetch(Value memory, Value row, Value column, int64_t rows, int64_t columns) {
   constexpr int64_t mostLocal = 3;
-  int64_t line = 512 / cast<MemRefType>(memory.getType()).getElementTypeBitWidth();
-  for (int64_t first = 0; first < columns; first += line)
-    memref::PrefetchOp::create(b, memory, ValueRange{row, add(column, index(first))}, /*isWrite=*/false, mostLocal,
-                               /*isDataCache=*/true);
+  auto type = cast<MemRefType>(memory.getType());
+  int64_t line = 512 / type.getElementTypeBitWidth();
+  if (columns == type.getDimSize(1)) // whole rows lie one behind the other
+    columns *= rows, rows = 1;
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t first = 0; first < columns; first += line)
+      memref::PrefetchOp::create(b, memory, ValueRange{add(row, index(i)), add(column, index(first))},
+                                 /*isWrite=*/false, mostLocal, /*isDataCache=*/true);
 }
 
 Value KernelEmitter::onlyElement(Value tile) {
