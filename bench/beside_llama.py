@@ -81,13 +81,13 @@ def main():
     parser.add_argument("--tokens", type=int, default=72)
     parser.add_argument("--sequences", type=int, nargs="+", default=[1, 128], help="max_sequences of the artifacts")
     parser.add_argument("--llama-bench", help="a program of llama.cpp's, instead of the package xllamacpp")
-    parser.add_argument("--prompt", help="a text of at most 500 tokens, whose line ends become spaces")
+    parser.add_argument("--prompt", help="a text of at most 1,900 tokens, whose line ends become spaces")
     parser.add_argument("--after", help="a text of at most 1,900 tokens, whose line ends become spaces")
     arguments = parser.parse_args()
     read = lambda path: " ".join(open(path, encoding="utf-8").read().split())
     arguments.text = read(arguments.prompt) if arguments.prompt else ""
     arguments.context = read(arguments.after) if arguments.after else PROMPT
-    arguments.rows = 2048 if arguments.after else 512 # of caches
+    arguments.rows = 2048 if arguments.after or len(arguments.text.split()) > 350 else 512 # of caches
     with tempfile.TemporaryDirectory() as folder:
         measures = {"llama.cpp": lambda: (llama_bench if arguments.llama_bench else llama)(arguments)}
         for count in arguments.sequences:
