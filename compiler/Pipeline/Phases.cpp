@@ -93,6 +93,7 @@ static void buildPrepare(OpPassManager &passes, const PipelineOptions &options) 
       createRoundVariablesPass({.caches = toString(options.caches).str(), .moments = toString(options.moments).str()}));
   passes.addNestedPass<func::FuncOp>(
       createLowerWindowsPass({.products = options.fusion.has(kFuseKernels)})); // after precisions are set
+  passes.addPass(createSplitKeysPass());                                       // of caches, whose type is known now
 }
 
 static void buildFuse(OpPassManager &passes, const PipelineOptions &options) {

@@ -121,14 +121,21 @@ static LogicalResult attention(AttentionOp op, Frame &frame) {
   if (op.getSink())
     for (int64_t i = 0; i < largest.size(); ++i)
       largest(i) = frame.get(op.getSink())(i % largest.shape[1]);
+  // The heads of a part of the keys lie beside those of the part before.
+  auto partKeys = static_cast<int64_t>(op.getPartKeys());
+  auto headOfPart = [&](const Pair &pair, int64_t head) {
+    return head + (partKeys > 0 ? pair.key / partKeys * scored->heads.count : 0);
+  };
   scored->forEach([&](int64_t p, const Pair &pair, int64_t head) {
-    largest(pair.queryRow, head) = std::max(largest(pair.queryRow, head), scored->score(p, head));
+    double &most = largest(pair.queryRow, headOfPart(pair, head));
+    most = std::max(most, scored->score(p, head));
   });
   // exp(score - log_sum_exp) would be less exact: next to a large score, log_sum_exp loses the sum to rounding.
   Array weight(scored->score.shape);
   scored->forEach([&](int64_t p, const Pair &pair, int64_t head) {
-    weight(p, head) = exponential(scored->score(p, head), largest(pair.queryRow, head));
-    sums(pair.queryRow, head) += weight(p, head);
+    int64_t column = headOfPart(pair, head);
+    weight(p, head) = exponential(scored->score(p, head), largest(pair.queryRow, column));
+    sums(pair.queryRow, column) += weight(p, head);
   });
   for (int64_t i = 0; i < sums.size(); ++i) {
     if (op.getSink())
@@ -136,14 +143,41 @@ static LogicalResult attention(AttentionOp op, Frame &frame) {
     logSumExp(i) = largest(i) + std::log(sums(i));
   }
   scored->forEach([&](int64_t p, const Pair &pair, int64_t head) {
-    if (sums(pair.queryRow, head) == 0) // all scores are minus infinity
+    int64_t inPart = headOfPart(pair, head);
+    if (sums(pair.queryRow, inPart) == 0) // all scores are minus infinity
       return;
-    double probability = weight(p, head) / sums(pair.queryRow, head) * scored->factor(p, head);
+    double probability = weight(p, head) / sums(pair.queryRow, inPart) * scored->factor(p, head);
     for (int64_t column = 0; column < scored->heads.width; ++column)
-      result(pair.queryRow, scored->heads.query(head, column)) +=
+      result(pair.queryRow, scored->heads.query(inPart, column)) +=
           probability * value(pair.keyRow, scored->heads.key(head, column));
   });
   return success();
+}
+
+static void mergeParts(MergePartsOp op, Frame &frame) {
+  const Array &parts = frame.get(op.getParts()), &logSumExp = frame.get(op.getLogSumExp());
+  Array &result = frame.make(op.getResult());
+  auto heads = static_cast<int64_t>(op.getHeads());
+  int64_t columns = result.shape[1], width = columns / heads;
+  for (int64_t row = 0; row < result.shape[0]; ++row)
+    for (int64_t head = 0; head < heads; ++head) {
+      double largest = op.getSink() ? frame.get(op.getSink())(head) : -INFINITY;
+      double sum = op.getSink() ? 1 : 0;
+      auto forParts = [&](auto visit) {
+        for (int64_t part = 0; part < logSumExp.shape[1] / heads; ++part)
+          visit(part, logSumExp(row, part * heads + head));
+      };
+      double most = largest;
+      forParts([&](int64_t, double number) { most = std::max(most, number); });
+      sum *= exponential(largest, most);
+      forParts([&](int64_t, double number) { sum += exponential(number, most); });
+      if (sum == 0) // no part has keys
+        continue;
+      forParts([&](int64_t part, double number) {
+        for (int64_t column = head * width; column < (head + 1) * width; ++column)
+          result(row, column) += exponential(number, most) / sum * parts(row, part * columns + column);
+      });
+    }
 }
 
 static void attentionDelta(AttentionDeltaOp op, Frame &frame) {
@@ -220,5 +254,5 @@ static LogicalResult attentionGradKeyValue(AttentionGradKeyValueOp op, Frame &fr
 }
 
 void reference::addAttention(Registry &registry) {
-  registry.add<attention, attentionDelta, attentionGradQuery, attentionGradKeyValue>();
+  registry.add<attention, mergeParts, attentionDelta, attentionGradQuery, attentionGradKeyValue>();
 }

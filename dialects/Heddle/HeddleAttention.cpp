@@ -389,15 +389,58 @@ static bool sameButBits(Value result, Value factor) {
   return typeOf(result).clone(typeOf(factor).getElementType()) == factor.getType();
 }
 
+/// Returns a type with the columns of one part, given that of all parts.
+static RankedTensorType partOf(RankedTensorType type, int64_t parts) {
+  return type.clone(ArrayRef<int64_t>{type.getDimSize(0), type.getDimSize(1) / parts});
+}
+
+/// Fails unless attention to parts of the keys has a query for each sequence, and nothing that knows a key's index.
+static LogicalResult verifyKeyParts(AttentionOp op) {
+  int64_t columns = typeOf(op.getQuery()).getDimSize(1), ofResult = typeOf(op.getResult()).getDimSize(1);
+  if (static_cast<int64_t>(op.getPartKeys()) < 1 || ofResult % columns != 0)
+    return op.emitOpError() << "expects parts of at least one key, and a result with the query's columns for each part";
+  if (!op.getQuerySize().empty() || op.getKeyRows() || op.getSink() || op.getSeed() || !op.getMask().empty())
+    return op.emitOpError("expects one query for each sequence, neither lists of keys nor a sink, dropout or a mask, "
+                          "if its keys are in parts");
+  if (!op.getScore().empty() &&
+      llvm::any_of(op.getScore().getArguments().slice(1, 2), [](Value index) { return !index.use_empty(); }))
+    return op.emitOpError("expects scores that depend on no index if its keys are in parts");
+  return success();
+}
+
 LogicalResult AttentionOp::verify() {
   if (failed(verifyAttention(*this)) || failed(verifyKeyRows(*this, getKeyRows(), getKeyStarts())))
     return failure();
-  if (!sameButBits(getResult(), getQuery()))
+  int64_t parts = 1;
+  if (getPartKeys() != 0) {
+    if (failed(verifyKeyParts(*this)))
+      return failure();
+    parts = typeOf(getResult()).getDimSize(1) / typeOf(getQuery()).getDimSize(1);
+  }
+  if (partOf(typeOf(getResult()), parts).clone(typeOf(getQuery()).getElementType()) != getQuery().getType())
     return emitOpError() << "expects a result of the query's type " << getQuery().getType() << ", got "
                          << getResult().getType();
   if (failed(verifySink(*this, getSink(), static_cast<int64_t>(getHeads()))))
     return failure();
-  return expectPerHead(*this, "log_sum_exp", typeOf(getLogSumExp()), typeOf(getQuery()), getHeads());
+  return expectPerHead(*this, "log_sum_exp", typeOf(getLogSumExp()), typeOf(getQuery()),
+                       static_cast<int64_t>(getHeads()) * parts);
+}
+
+LogicalResult MergePartsOp::verify() {
+  RankedTensorType parts = typeOf(getParts()), logSumExp = typeOf(getLogSumExp()), result = typeOf(getResult());
+  auto heads = static_cast<int64_t>(getHeads());
+  if (failed(expectStaticColumns(*this, parts)) || failed(expectStaticColumns(*this, result)))
+    return failure();
+  if (heads < 1 || result.getDimSize(1) % heads != 0 || parts.getDimSize(1) % result.getDimSize(1) != 0 ||
+      static_cast<int64_t>(getPartKeys()) < 1)
+    return emitOpError() << "expects heads that divide the columns of " << result
+                         << ", and these columns for each part of " << parts;
+  if (failed(expectSameDim(*this, "number of queries", {result, 0}, {{parts, 0}})) ||
+      failed(expectSameDim(*this, "number of sequences", {typeOf(getQueryStarts()), 0},
+                           {{typeOf(getQueryLengths()), 0}, {typeOf(getKeyLengths()), 0}})) ||
+      failed(verifySink(*this, getSink(), heads)))
+    return failure();
+  return expectPerHead(*this, "log_sum_exp", logSumExp, result, heads * (parts.getDimSize(1) / result.getDimSize(1)));
 }
 
 namespace {

@@ -209,7 +209,7 @@ defvar Heddle_AttentionEnd = "(`mask` $mask^)? attr-dict `:` functional-type(ope
 
 def AttentionOp : Heddle_AttentionBase<"attention",
     (ins Heddle_ProductOperand:$query, Heddle_ProductOperand:$key, Heddle_ProductOperand:$value, Optional<Heddle_I32Matrix>:$key_rows,
-         Optional<Heddle_F32Vector>:$sink),
+         Optional<Heddle_F32Vector>:$sink, DefaultValuedAttr<I64Attr, "0">:$part_keys),
     (region MaxSizedRegion<1>:$score), [DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "Scaled dot-product attention of all heads and sequences (3.2); the scores never reach memory";
   let description = [{
@@ -240,11 +240,38 @@ def AttentionOp : Heddle_AttentionBase<"attention",
 
     `key_rows` are lists, as in the ops on pairs. There is no gradient through them. `sink` is that of `heddle.softmax`:
     `log_sum_exp` counts it, so the gradients of query, key and value need not know it.
+
+    With `part_keys`, attention to each part of so many keys of a sequence is a result of its own: for P parts, the
+    results have P times as many columns, part by part. `heddle.merge_parts` makes attention to all keys of them. Parts
+    without keys, except the first, are not written. Each sequence then has one query, and the score depends on no index.
   }];
   let results = (outs Heddle_F32Matrix:$result, Heddle_F32Matrix:$log_sum_exp);
   let assemblyFormat = !strconcat("$query `,` $key `,` $value (`rows` `(` $key_rows^ `)`)? (`sink` `(` $sink^ `)`)?",
                                   Heddle_AttentionSequences, "(`score` $score^)?", Heddle_AttentionEnd);
   let hasCanonicalizer = 1;
+}
+
+def MergePartsOp : Heddle_Op<"merge_parts", [Pure]> {
+  let summary = "Attention to all keys of a sequence, from the attention to each part of them";
+  let description = [{
+    `parts` and `log_sum_exp` are the results of `heddle.attention` with `part_keys`. A part's weight is
+    exp(log_sum_exp), divided by the sum of these powers over all parts (Dao et al. 2023, "Flash-Decoding"). `sink` is that of
+    `heddle.attention`: the parts do not know it.
+
+    ```mlir
+    %y = heddle.merge_parts %parts, %lse queries(%qs, %ql) keys(%kl) {heads = 9 : i64, part_keys = 128 : i64}
+        : (tensor<?x9216xf32, #sequences>, tensor<?x144xf32, #sequences>, ...) -> tensor<?x576xf32, #sequences>
+    ```
+  }];
+  let arguments = (ins Heddle_F32Matrix:$parts, Heddle_F32Matrix:$log_sum_exp, Heddle_I32Vector:$query_starts,
+                       Heddle_I32Vector:$query_lengths, Heddle_I32Vector:$key_lengths, Optional<Heddle_F32Vector>:$sink,
+                       I64Attr:$heads, I64Attr:$part_keys);
+  let results = (outs Heddle_F32Matrix:$result);
+  let assemblyFormat = [{
+    $parts `,` $log_sum_exp `queries` `(` $query_starts `,` $query_lengths `)` `keys` `(` $key_lengths `)`
+    (`sink` `(` $sink^ `)`)? attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
 }
 
 def AttentionDeltaOp : Heddle_Op<"attention_delta", [Pure, AllTypesMatch<["forward", "gradient"]>]> {

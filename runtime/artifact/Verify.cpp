@@ -175,7 +175,7 @@ Status verifyPanel(const schema::Module &module, const schema::Variable &variabl
   int64_t panel = variable.panel();
   if (panel == 0)
     return Success();
-  bool isOfVersion = module.schema_version() >= schema::kSchemaVersion;
+  bool isOfVersion = module.schema_version() >= schema::kSchemaVersionOfPanels;
   bool isFloat = variable.type()->element() == schema::ElementType::F32 || isHalfWeight(module, variable);
   if (isOfVersion && panel > 0 && isFloat && isWeightMatrix(variable) && variable.storage() == -1 &&
       variable.type()->dims()->Get(1)->extent() % panel == 0)

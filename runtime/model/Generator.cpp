@@ -202,10 +202,13 @@ void Generator::NewTokens::add(const Row &row) {
   pastLengths.push_back(place + 1);
 }
 
-void Generator::NewTokens::addTo(CallInputs &inputs) const {
+void Generator::NewTokens::addTo(CallInputs &inputs, const EntryInfo *entry) const {
+  auto isStarts = [](const PortInfo &port) { return port.name == "query_starts"; };
+  if (!entry ||
+      std::ranges::any_of(entry->inputs, isStarts)) // artifacts of version 11 know that prompts' tokens are in order
+    inputs.add("query_starts", starts);
   inputs.add("token", token)
       .add("position", position)
-      .add("query_starts", starts)
       .add("query_lengths", lengths)
       .add("cache_rows", rows)
       .add("cache_starts", pastStarts)
@@ -283,7 +286,7 @@ Status Generator::readPrompts() {
       return Success();
     left -= int64_t(tokens.token.size());
     CallInputs inputs;
-    tokens.addTo(inputs);
+    tokens.addTo(inputs, engine.findEntry(kPrefill));
     HEDDLE_CHECK(engine.run(kPrefill, inputs));
     HEDDLE_CHECK(copyPrefixes());
   }
@@ -299,7 +302,7 @@ Status Generator::runStep(std::string_view entry, std::span<const Row> rows) {
       addChoice(row, choices);
   }
   CallInputs inputs;
-  tokens.addTo(inputs);
+  tokens.addTo(inputs, engine.findEntry(entry));
   if (entry == kSampleStep)
     inputs.add("temperature", choices.temperature)
         .add("top_k", choices.topK)

@@ -171,7 +171,7 @@ private:
     std::vector<int32_t> token, position, starts, lengths, rows, pastStarts, pastLengths;
 
     void add(const Row &row);
-    void addTo(CallInputs &inputs) const;
+    void addTo(CallInputs &inputs, const EntryInfo *entry) const; // entry: null if it is not known
   };
 
   // The device's sampling parameters for each row, and the logits to penalize.

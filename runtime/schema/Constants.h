@@ -9,7 +9,8 @@ namespace heddle::schema {
 
 // Module.schema_version. It is raised when the meaning of a field changes, not when a field is appended. The compiler
 // writes the lowest version that can express an artifact, so that older builds run it too.
-inline constexpr uint32_t kSchemaVersion = 10;           // Variable.panel
+inline constexpr uint32_t kSchemaVersion = 11;           // the entry `prefill` has no input query_starts
+inline constexpr uint32_t kSchemaVersionOfPanels = 10;   // Variable.panel
 inline constexpr uint32_t kSchemaVersionOfMultiples = 9; // Size.times
 inline constexpr uint32_t kSchemaVersionOfHalfWeights = 8;
 inline constexpr uint32_t kSchemaVersionOfTexels = 7; // Kernel.texel_floats

@@ -136,9 +136,9 @@ template <typename AttentionLike, int64_t products, int64_t modelProducts>
 struct AttentionCost
     : CostOpInterface::ExternalModel<AttentionCost<AttentionLike, products, modelProducts>, AttentionLike> {
   static Amount count(AttentionLike attention, int64_t productCount, CostCounter &counter) {
-    int64_t columns = cast<RankedTensorType>(attention.getQuery().getType()).getDimSize(1); // of all heads
-    return counter.pairs(attention) * (2 * productCount * columns);
+    return counter.pairs(attention) * (2 * productCount * columnsOf(attention.getQuery())); // of all heads
   }
+  static int64_t columnsOf(Value value) { return cast<RankedTensorType>(value.getType()).getDimSize(1); }
   Amount countFlops(Operation *op, CostCounter &counter) const {
     return count(cast<AttentionLike>(op), products, counter);
   }
@@ -152,6 +152,18 @@ struct AttentionCost
     auto type = cast<RankedTensorType>(value.getType());
     if ((value == attention.getKey() || value == attention.getValue()) && type.hasStaticShape())
       return counter.keys(attention) * (type.getDimSize(1) * type.getElementTypeBitWidth() / 8);
+    return Amount::bytes(type);
+  }
+  /// Of the results for parts of the keys, only those of parts with keys are written.
+  Amount countBytesWritten(Operation *op, unsigned result, CostCounter &counter) const {
+    auto type = cast<RankedTensorType>(op->getResult(result).getType());
+    if constexpr (std::is_same_v<AttentionLike, AttentionOp>)
+      if (auto attention = cast<AttentionOp>(op); attention.getPartKeys() != 0) {
+        // A part's columns, spread over its keys.
+        int64_t parts = columnsOf(attention.getResult()) / columnsOf(attention.getQuery());
+        int64_t bytes = type.getDimSize(1) / parts * 4;
+        return counter.keys(attention) * static_cast<int64_t>(llvm::divideCeil(bytes, attention.getPartKeys()));
+      }
     return Amount::bytes(type);
   }
 };
@@ -230,6 +242,7 @@ void heddle::registerOpCosts(DialectRegistry &registry) {
     // Two logarithms and two signs.
     GumbelOp::attachInterface<PerElement<GumbelOp, 4>>(*context);
     AttentionDeltaOp::attachInterface<PerElement<AttentionDeltaOp, 2>>(*context);
+    MergePartsOp::attachInterface<PerElement<MergePartsOp, 2>>(*context);
     RotaryOp::attachInterface<PerElement<RotaryOp, 4>>(*context);
     LocateOp::attachInterface<PerElement<LocateOp, 0>>(*context);
     ScoresOp::attachInterface<PairsCost<ScoresOp>>(*context);

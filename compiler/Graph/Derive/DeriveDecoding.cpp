@@ -182,7 +182,10 @@ FailureOr<Value> DeriveDecodingPass::buildNextLogits(EntryBuilder &entry, String
   StepInputs inputs{.size = size};
   inputs.token = port(entry, "token", size, vocabulary());
   inputs.position = port(entry, "position", size, plan->maxLength);
-  inputs.starts = port(entry, "query", "starts", size, size == kSequences ? plan->maxSequences : plan->maxTokens);
+  // The tokens of a prompt are neighbours. Kernels that know it read keys once for several of them.
+  inputs.starts = size == kPromptTokens
+                      ? IotaOp::create(entry.builder, task.getLoc(), indices(size), /*dim=*/0).getResult()
+                      : port(entry, "query", "starts", size, plan->maxSequences);
   inputs.lengths = port(entry, "query", "lengths", size, 2);
   inputs.rows = port(entry, "cache_rows", size, plan->cacheRows);
   // A sequence without tokens may start behind the last token.

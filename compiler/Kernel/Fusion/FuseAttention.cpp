@@ -253,10 +253,10 @@ struct FuseAttention : OpRewritePattern<ContextOp> {
         RankedTensorType::get({queryType.getDimSize(0), heads}, rewriter.getF32Type(), queryType.getEncoding());
     auto fused = AttentionOp::create(
         rewriter, context.getLoc(), query.getType(), perHead, query, key, value, scores.getKeyRows(), softmax.getSink(),
-        scores.getQueryStarts(), scores.getQueryLengths(), scores.getKeyStarts(), scores.getKeyLengths(),
-        dropout ? dropout.getSeed() : Value(), dropout ? dropout.getStep() : Value(), static_cast<uint64_t>(heads),
-        APFloat(1.0f), dropout ? dropout.getRate() : APFloat(0.0f), dropout ? dropout.getStream() : 0,
-        scores.getQuerySize(), scores.getKeySize());
+        /*part_keys=*/0, scores.getQueryStarts(), scores.getQueryLengths(), scores.getKeyStarts(),
+        scores.getKeyLengths(), dropout ? dropout.getSeed() : Value(), dropout ? dropout.getStep() : Value(),
+        static_cast<uint64_t>(heads), APFloat(1.0f), dropout ? dropout.getRate() : APFloat(0.0f),
+        dropout ? dropout.getStream() : 0, scores.getQuerySize(), scores.getKeySize());
     arithmetic.build(fused.getScore(), outerScale, rewriter);
     fused.setScale(APFloat(static_cast<float>(arithmetic.scale)));
     rewriter.inlineRegionBefore(mask.getMask(), fused.getMask(), fused.getMask().end());

@@ -80,3 +80,12 @@ def RecomputePass : Pass<"heddle-recompute", "::mlir::ModuleOp"> {
     Option<"memory", "memory", "int64_t", /*default=*/"0", "Bytes of the device's memory, for the policy auto; 0: not known">
   ];
 }
+
+def SplitKeysPass : Pass<"heddle-split-keys", "::mlir::ModuleOp"> {
+  let summary = "Cut a long cache into parts, to each of which a workgroup computes attention";
+  let description = [{
+    Attention of one query for each sequence, as in decoding, has a workgroup for a head only. If its caches are long, this pass
+    cuts the keys into parts with results of their own, and merges the results with `heddle.merge_parts`.
+  }];
+  let dependentDialects = ["::mlir::heddle::HeddleDialect"];
+}

@@ -390,6 +390,7 @@ std::unique_ptr<Pass> heddle::createTilePass(const TargetProfile &profile, TileC
 void heddle::registerTilingInterfaces(DialectRegistry &registry) {
   registerWindowTiles(registry);
   registerAttentionKernels(registry);
+  registerMergePartsKernel(registry);
   registerScoreKernels(registry);
   registerMatrixKernels(registry);
   registerDrawKernels(registry);

@@ -66,7 +66,7 @@ private:
   ModuleOp module; // the first target's; all targets have the same variables
   flatbuffers::FlatBufferBuilder builder;
   bool hasRepeats = false, hasCollectives = false, hasShards = false, hasRoundedMoments = false, hasBounds = false,
-       hasMultiples = false, hasNarrowTexels = false, hasHalfWeights = false, hasPanels = false;
+       hasMultiples = false, hasNarrowTexels = false, hasHalfWeights = false, hasPanels = false, hasPrompts = false;
   llvm::StringMap<uint32_t> sizeIndices, variableIndices;
   std::vector<Offset<schema::Size>> sizes;
   std::vector<Offset<schema::Variable>> variables;

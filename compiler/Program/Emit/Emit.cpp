@@ -257,6 +257,7 @@ LogicalResult ArtifactWriter::write(Artifact &artifact) {
       if (failed(written))
         return failure();
       entries.push_back(*written);
+      hasPrompts |= entry.getSymName() == "prefill";
       arenaBytes = std::max<uint64_t>(arenaBytes, entry.getArenaBytes());
       if (isFirst)
         artifact.launches += llvm::range_size(entry.getOps<plan::LaunchOp>());
@@ -288,7 +289,8 @@ LogicalResult ArtifactWriter::write(Artifact &artifact) {
   auto costTable = builder.CreateVector(costs);
   auto pairTable = builder.CreateVector(pairs);
   auto vocabularyTable = writeVocabulary();
-  uint32_t version = hasPanels           ? schema::kSchemaVersion
+  uint32_t version = hasPrompts          ? schema::kSchemaVersion
+                     : hasPanels         ? schema::kSchemaVersionOfPanels
                      : hasMultiples      ? schema::kSchemaVersionOfMultiples
                      : hasHalfWeights    ? schema::kSchemaVersionOfHalfWeights
                      : hasNarrowTexels   ? schema::kSchemaVersionOfTexels

@@ -196,6 +196,81 @@ func.func @attention(%q: tensor<4x8xf32>, %s: !segments) {
 
 // -----
 
+!segments = tensor<4xi32>
+func.func @parts(%q: tensor<4x8xf32>, %k: tensor<64x8xf32>, %s: !segments) {
+  // expected-error @+1 {{expects parts of at least one key, and a result with the query's columns for each part}}
+  %0:2 = heddle.attention %q, %k, %k queries(%s, %s) keys(%s, %s) {heads = 2 : i64, part_keys = 32 : i64, scale = 1.0 : f32, query_size = "", key_size = "k"}
+    : (tensor<4x8xf32>, tensor<64x8xf32>, tensor<64x8xf32>, !segments, !segments, !segments, !segments) -> (tensor<4x12xf32>, tensor<4x4xf32>)
+  return
+}
+
+// -----
+
+!segments = tensor<4xi32>
+func.func @parts(%q: tensor<4x8xf32>, %k: tensor<64x8xf32>, %s: !segments) {
+  // expected-error @+1 {{expects log_sum_exp to have a row for each of 'tensor<4x8xf32>' and 4 columns, got 'tensor<4x2xf32>'}}
+  %0:2 = heddle.attention %q, %k, %k queries(%s, %s) keys(%s, %s) {heads = 2 : i64, part_keys = 32 : i64, scale = 1.0 : f32, query_size = "", key_size = "k"}
+    : (tensor<4x8xf32>, tensor<64x8xf32>, tensor<64x8xf32>, !segments, !segments, !segments, !segments) -> (tensor<4x16xf32>, tensor<4x2xf32>)
+  return
+}
+
+// -----
+
+!segments = tensor<4xi32>
+func.func @parts(%q: tensor<4x8xf32>, %k: tensor<64x8xf32>, %s: !segments) {
+  // expected-error @+1 {{expects one query for each sequence, neither lists of keys nor a sink, dropout or a mask, if its keys are in parts}}
+  %0:2 = heddle.attention %q, %k, %k queries(%s, %s) keys(%s, %s) {heads = 2 : i64, part_keys = 32 : i64, scale = 1.0 : f32, query_size = "q", key_size = "k"}
+    : (tensor<4x8xf32>, tensor<64x8xf32>, tensor<64x8xf32>, !segments, !segments, !segments, !segments) -> (tensor<4x16xf32>, tensor<4x4xf32>)
+  return
+}
+
+// -----
+
+!segments = tensor<4xi32>
+func.func @parts(%q: tensor<4x8xf32>, %k: tensor<64x8xf32>, %s: !segments) {
+  // expected-error @+1 {{expects scores that depend on no index if its keys are in parts}}
+  %0:2 = heddle.attention %q, %k, %k queries(%s, %s) keys(%s, %s) score {
+  ^bb0(%score: f32, %query: i32, %key: i32, %head: i32):
+    %far = arith.sitofp %key : i32 to f32
+    %biased = arith.addf %score, %far : f32
+    heddle.yield %biased : f32
+  } {heads = 2 : i64, part_keys = 32 : i64, scale = 1.0 : f32, query_size = "", key_size = "k"}
+    : (tensor<4x8xf32>, tensor<64x8xf32>, tensor<64x8xf32>, !segments, !segments, !segments, !segments) -> (tensor<4x16xf32>, tensor<4x4xf32>)
+  return
+}
+
+// -----
+
+!segments = tensor<4xi32>
+func.func @merge(%parts: tensor<4x16xf32>, %lse: tensor<4x4xf32>, %s: !segments) {
+  // expected-error @+1 {{expects heads that divide the columns of 'tensor<4x6xf32>', and these columns for each part of 'tensor<4x16xf32>'}}
+  %0 = heddle.merge_parts %parts, %lse queries(%s, %s) keys(%s) {heads = 2 : i64, part_keys = 32 : i64}
+    : (tensor<4x16xf32>, tensor<4x4xf32>, !segments, !segments, !segments) -> tensor<4x6xf32>
+  return
+}
+
+// -----
+
+!segments = tensor<4xi32>
+func.func @merge(%parts: tensor<4x16xf32>, %lse: tensor<4x2xf32>, %s: !segments) {
+  // expected-error @+1 {{expects log_sum_exp to have a row for each of 'tensor<4x8xf32>' and 4 columns, got 'tensor<4x2xf32>'}}
+  %0 = heddle.merge_parts %parts, %lse queries(%s, %s) keys(%s) {heads = 2 : i64, part_keys = 32 : i64}
+    : (tensor<4x16xf32>, tensor<4x2xf32>, !segments, !segments, !segments) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+!segments = tensor<4xi32>
+func.func @merge(%parts: tensor<4x16xf32>, %lse: tensor<4x4xf32>, %s: !segments, %other: tensor<3xi32>) {
+  // expected-error @+1 {{expects the same number of sequences}}
+  %0 = heddle.merge_parts %parts, %lse queries(%s, %s) keys(%other) {heads = 2 : i64, part_keys = 32 : i64}
+    : (tensor<4x16xf32>, tensor<4x4xf32>, !segments, !segments, tensor<3xi32>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
 func.func @attention_delta(%x: tensor<4x8xf32>) {
   // expected-error @+1 {{expects a number of heads that divides the width of 'tensor<4x8xf32>', got 3}}
   %0 = heddle.attention_delta %x, %x : tensor<4x8xf32> -> tensor<4x3xf32>

@@ -112,6 +112,25 @@ func.func @rows(%q: !tokens, %cache: !cache, %rows: !rows, %starts: !segments, %
   return
 }
 
+// Parts of the keys: two results side by side, which become one.
+// CHECK-LABEL: func.func @parts
+func.func @parts(%q: !tokens, %cache: !cache, %sink: tensor<2xf32>, %starts: !segments, %lengths: !segments) {
+  // CHECK: %[[PARTS:.*]], %[[LSE:.*]] = heddle.attention %{{.*}} queries(%[[STARTS:.*]], %[[LENGTHS:.*]]) keys(%[[STARTS]], %[[LENGTHS]]) {
+  // CHECK-SAME: part_keys = 32 : i64
+  %parts, %lse = heddle.attention %q, %cache, %cache queries(%starts, %lengths) keys(%starts, %lengths)
+    {heads = 2 : i64, part_keys = 32 : i64, scale = 0.5 : f32, query_size = "", key_size = "source_length"}
+    : (!tokens, !cache, !cache, !segments, !segments, !segments, !segments)
+    -> (tensor<?x16xf32, #heddle.dims<"source">>, tensor<?x4xf32, #heddle.dims<"source">>)
+  // CHECK: heddle.merge_parts %[[PARTS]], %[[LSE]] queries(%[[STARTS]], %[[LENGTHS]]) keys(%[[LENGTHS]]) {heads = 2 : i64, part_keys = 32 : i64}
+  // CHECK-SAME: -> tensor<?x8xf32, #heddle.dims<"source">>
+  %o = heddle.merge_parts %parts, %lse queries(%starts, %lengths) keys(%lengths) {heads = 2 : i64, part_keys = 32 : i64}
+    : (tensor<?x16xf32, #heddle.dims<"source">>, tensor<?x4xf32, #heddle.dims<"source">>, !segments, !segments, !segments) -> !tokens
+  // CHECK: heddle.merge_parts %[[PARTS]], %[[LSE]] queries(%[[STARTS]], %[[LENGTHS]]) keys(%[[LENGTHS]]) sink(%{{.*}}) {
+  %p = heddle.merge_parts %parts, %lse queries(%starts, %lengths) keys(%lengths) sink(%sink) {heads = 2 : i64, part_keys = 32 : i64}
+    : (tensor<?x16xf32, #heddle.dims<"source">>, tensor<?x4xf32, #heddle.dims<"source">>, !segments, !segments, !segments, tensor<2xf32>) -> !tokens
+  return
+}
+
 // CHECK-LABEL: func.func @score
 func.func @score(%q: !tokens, %k: !tokens, %lse: !per_head, %starts: !segments, %lengths: !segments) {
   // CHECK: heddle.attention %{{.*}} keys(%{{.*}}) score {

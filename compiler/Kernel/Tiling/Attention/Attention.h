@@ -19,7 +19,9 @@ struct Attention {
   ValueRange users = {};        // lists of each key's pairs, if keys own pairs and find them by lists
   int64_t pairKeys = 0;         // keys per query and head, if scores are in memory
   bool hasTensorOperands = false;
-  int64_t members = 1; // tile rows per query: the heads of its group, one after the other
+  int64_t parts = 1, partKeys = 0; // parts of a query's keys that have results of their own, and the keys of each
+  bool together = false;           // neighbouring queries, each alone in its sequence, are the rows of a tile
+  int64_t members = 1;             // tile rows per query: the heads of its group, one after the other
 
   static Value keyRowsOf(AttentionOp op) { return op.getKeyRows(); }
   static Value keyRowsOf(Operation *) { return {}; } // gradients support only contiguous keys
@@ -27,7 +29,14 @@ struct Attention {
   static Region *scoreGradientOf(AttentionOp) { return nullptr; }
   static Region *orNull(Region &region) { return region.empty() ? nullptr : &region; }
 
+  static std::pair<int64_t, int64_t> partsOf(AttentionOp op) {
+    auto columns = [](Value value) { return cast<RankedTensorType>(value.getType()).getDimSize(1); };
+    return {columns(op.getResult()) / columns(op.getQuery()), static_cast<int64_t>(op.getPartKeys())};
+  }
+  static std::pair<int64_t, int64_t> partsOf(Operation *) { return {1, 0}; }
+
   template <typename AttentionLike> static Attention of(AttentionLike op) {
+    auto [parts, partKeys] = partsOf(op);
     return {op.getQuery(),
             op.getKey(),
             op.getQueryStarts(),
@@ -48,7 +57,9 @@ struct Attention {
             keyRowsOf(op),
             /*users=*/{},
             /*pairKeys=*/0,
-            heddle::hasTensorOperands(op, op.getQuery())};
+            heddle::hasTensorOperands(op, op.getQuery()),
+            parts,
+            partKeys};
   }
 
   /// For an op on `scores` in memory. `query` and `key` are the matrices with the queries' rows and the keys' rows.

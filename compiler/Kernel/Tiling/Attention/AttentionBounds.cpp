@@ -25,6 +25,11 @@ AttentionBounds::AttentionBounds(KernelEmitter &emitter, const Attention &attent
 }
 
 int64_t AttentionBounds::longest(bool ofQueries) const {
+  if (!ofQueries && attention.partKeys > 0)
+    return attention.partKeys;
+  if (attention.together) // all rows of a run
+    return emitter.maximumRows(
+        *Matrix::of(cast<RankedTensorType>((ofQueries ? attention.query : attention.key).getType())));
   StringRef size = ofQueries ? attention.querySize : attention.keySize;
   if (!size.empty())
     return emitter.maximumOf(size);
@@ -32,6 +37,8 @@ int64_t AttentionBounds::longest(bool ofQueries) const {
 }
 
 int64_t AttentionBounds::maximumOwned() const {
+  if (attention.together)
+    return longest(/*ofQueries=*/true) * attention.members;
   StringRef size = ownsQueries ? attention.querySize : attention.keySize;
   return (size.empty() ? 1 : emitter.maximumOf(size)) * attention.members;
 }

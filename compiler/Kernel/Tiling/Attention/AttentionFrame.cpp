@@ -41,6 +41,8 @@ void AttentionFrame::chooseScales() {
 }
 
 void AttentionFrame::emit(function_ref<void()> body) {
+  if (attention.together)
+    return emitTogether(body);
   RankedTensorType sequences = typeOf(attention.queryStarts);
   bool inOrder = sharing->putsLongestFirst() && bounds.visitUnequally();
   int64_t ownedAtOnce = sharing->ownedAtOnce(), rows = getRows(), members = attention.members;
@@ -56,11 +58,17 @@ void AttentionFrame::emit(function_ref<void()> body) {
       emitter.setGrid(inOrder ? 0 : 1, ownsQueries ? attention.heads : attention.keyHeads(), {}, headsAtOnce);
   Value ownHead = emitter.mul(ownHeads, headsAtOnce);
   firstHead = head = ownHead;
-  sequence = emitter.setGrid(2, sequences.getDimSize(0), getSizeName(sequences, 0), 1);
+  sequence = emitter.setGrid(2, sequences.getDimSize(0), getSizeName(sequences, 0), 1, /*repeat=*/attention.parts);
+  if (attention.partKeys > 0) {
+    Value parts = emitter.index(attention.parts);
+    part = b.createOrFold<arith::RemUIOp>(sequence, parts);
+    sequence = b.createOrFold<arith::DivUIOp>(sequence, parts);
+  }
   queryStart = emitter.loadIndex(attention.queryStarts, sequence);
   Value queryLength = emitter.loadIndex(attention.queryLengths, sequence);
   Value keyStart = emitter.loadIndex(attention.keyStarts, sequence);
   Value keyLength = emitter.loadIndex(attention.keyLengths, sequence);
+  Value hasKeys = part ? narrowToPart(keyStart, keyLength) : Value();
   Value ownedStart = ownsQueries ? queryStart : keyStart;
   ownedStart = emitter.mul(ownedStart, members);
   ownedLength = emitter.mul(ownsQueries ? queryLength : keyLength, members);
@@ -93,6 +101,8 @@ void AttentionFrame::emit(function_ref<void()> body) {
 
   Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, begin, ownedLength);
   inside = emitter.isSequence(attention.queryStarts, sequence, inside);
+  if (hasKeys)
+    inside = arith::AndIOp::create(b, inside, hasKeys);
   if (!sums.empty())
     rowOfSums = emitter.add(emitter.mul(sequence, rowsOfSequence()), block);
   auto ifOp = scf::IfOp::create(b, inside, /*withElseRegion=*/!sums.empty());
@@ -105,6 +115,22 @@ void AttentionFrame::emit(function_ref<void()> body) {
   if (sharing->tilesOfWorkgroup())
     walkOver(ownedStart, ownedInAll);
   body();
+}
+
+Value AttentionFrame::narrowToPart(Value &start, Value &length) {
+  Value first = emitter.mul(part, attention.partKeys);
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, part, emitter.index(0));
+  Value hasKeys = arith::OrIOp::create(b, isFirst, arith::CmpIOp::create(b, arith::CmpIPredicate::slt, first, length));
+  start = emitter.add(start, first);
+  Value left = arith::SubIOp::create(b, length, first);
+  length = b.createOrFold<arith::MinSIOp>(left, emitter.index(attention.partKeys));
+  return hasKeys;
+}
+
+Place AttentionFrame::ofPart(Place place, int64_t columns) const {
+  if (part)
+    place.column = emitter.add(place.column, emitter.mul(part, columns));
+  return place;
 }
 
 int64_t AttentionFrame::rowsOfSequence() const {
@@ -158,7 +184,8 @@ Value AttentionFrame::indices(Value first, int64_t dim) {
 SmallVector<Value> AttentionFrame::visit(ValueRange state,
                                          function_ref<SmallVector<Value>(const Step &, ValueRange)> body) {
   int64_t ownedAtOnce = sharing->ownedAtOnce(), visitedAtOnce = sharing->visitedAtOnce();
-  auto [begin, end] = bounds.visitedRange(first, visitedLength, ownedAtOnce, visitedAtOnce);
+  auto [begin, end] =
+      attention.together ? findKeysOfTile() : bounds.visitedRange(first, visitedLength, ownedAtOnce, visitedAtOnce);
   Value ownedIndex = broadcast(overMembers<arith::DivUIOp>(indices(first, sharing->ownedDim())));
   Value pastLast = emitter.add(visitedStart, visitedLength);
   int64_t maximum = bounds.maximumVisited(ownedAtOnce, visitedAtOnce);
@@ -168,7 +195,9 @@ SmallVector<Value> AttentionFrame::visit(ValueRange state,
     Step now{at, Place{emitter.add(visitedStart, at), visitedColumn, visitedAtOnce, getWidth(), rowLimit, {}},
              ownsQueries ? ownedIndex : visitedIndex, ownsQueries ? visitedIndex : ownedIndex};
     now.member = member;
-    if (sharing->looksAtEachStep() && !countsWhole(now))
+    if (attention.together)
+      countOwnKeys(now);
+    else if (sharing->looksAtEachStep() && !countsWhole(now))
       now.counts = pairsThatCount(now);
     if (attention.keyRows)
       now.rows = emitter.load(emitter.memoryOf(attention.keyRows),
@@ -283,18 +312,23 @@ Value AttentionFrame::numbersOfHeads(Value vector) {
 Place AttentionFrame::perQuery(const Place &place) const {
   return {place.row, head, place.rows, 1, place.rowLimit, {}, {}, place.members, place.members > 1 ? 1 : 0};
 }
-void AttentionFrame::storePerQuery(Value result, Value tile) { emitter.store(result, tile, perQuery(ownedPlace)); }
-void AttentionFrame::definePerQuery(Value result, Value tile) { emitter.define(result, perQuery(ownedPlace), tile); }
+void AttentionFrame::storePerQuery(Value result, Value tile) {
+  emitter.store(result, tile, ofPart(perQuery(ownedPlace), attention.heads));
+}
+void AttentionFrame::definePerQuery(Value result, Value tile) {
+  emitter.define(result, ofPart(perQuery(ownedPlace), attention.heads), tile);
+}
 
 void AttentionFrame::finish(ArrayRef<std::pair<Value, Value>> results) {
+  Place place = ofPart(ownedPlace, attention.heads * getWidth());
   for (auto [result, tile] : results)
-    emitter.define(result, ownedPlace, tile);
+    emitter.define(result, place, tile);
   SmallVector<Value> shared;
   for (PartialSumsOp each : sums) {
     shared.push_back(emitter.sharedTile(emitter.tileType(emitter.getSubgroups(), getWidth())));
     emitter.sumRows(each, shared.back(), emitter.index(0), ownedPlace.column);
   }
-  (void)emitter.finish(*Matrix::of(typeOf(results.front().first)), ownedPlace); // the emitter records a failure
+  (void)emitter.finish(*Matrix::of(typeOf(results.front().first)), place); // the emitter records a failure
   if (sums.empty())
     return;
   tile::WaitOp::create(b, 0);

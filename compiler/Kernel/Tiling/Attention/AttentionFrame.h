@@ -21,6 +21,9 @@ public:
 
   /// Returns true if the op's workgroups can own a single query (OneQuery).
   static bool isOfOneQuery(AttentionOp op);
+  /// Returns true if the workgroups own neighbouring queries that are alone in their sequences (Attention::together).
+  /// There are so many that they must share keys, and a thread has room for the keys' panels.
+  static bool areTogether(AttentionOp op, KernelEmitter &emitter);
 
   /// `products`: the number of matmuls of the head's width in a step (AttentionSharing::Work).
   AttentionFrame(KernelEmitter &emitter, const Attention &attention, Owns owns, int64_t products);
@@ -117,9 +120,27 @@ public:
   Value broadcast(Value tile) { return emitter.broadcast(tile, getRows(), getStep()); }
 
 private:
+  /// Rows of the key matrix.
+  struct Span {
+    Value begin, end;
+  };
+  Span keysOf(Value query);
+  Span unite(const Span &a, const Span &b);
+  Value overlap(const Span &a, const Span &b);
+  /// `emit` for neighbouring queries.
+  void emitTogether(function_ref<void()> body);
+  /// Returns the range of the run's rows that the tile's queries visit, and finds the keys of each of its rows.
+  std::pair<Value, Value> findKeysOfTile();
+  /// Makes a step's indices those in each query's own sequence.
+  void countOwnKeys(Step &at);
   /// Sets the grid along an axis to a workgroup for each row of a sequence's partial sums. Returns its number.
   Value setGridOfSums(int axis, int64_t ownedInAll);
   int64_t rowsOfSequence() const;
+  /// Narrows the keys of a sequence to those of the workgroup's part. Returns an i1: true for the first part, and if the
+  /// part has keys.
+  Value narrowToPart(Value &start, Value &length);
+  /// The place, shifted to the columns of the workgroup's part, if a part has `columns` columns.
+  Place ofPart(Place place, int64_t columns) const;
   /// Writes the workgroup's row of each of the kernel's partial sums, given the rows' memory, or zeros without it.
   void storeSums(ArrayRef<Value> shared);
   /// Begins the loop over a workgroup's tiles of owned rows. Everything emitted later is inside it.
@@ -128,7 +149,7 @@ private:
   Place perQuery(const Place &place) const;
   void chooseScales();
   /// Returns true if it is known that all pairs of the step count.
-  bool countsWhole(const Step &at) const { return !at.visited.rowLimit && !attention.mask; }
+  bool countsWhole(const Step &at) const { return !at.visited.rowLimit && !attention.mask && !attention.together; }
   /// Returns an i1 tile that is true for each pair that counts.
   Value pairsThatCount(const Step &at);
   /// Indices of rows from `first` on, along dimension `dim` of a tile of scores.
@@ -150,6 +171,8 @@ private:
   const std::unique_ptr<AttentionSharing> sharing;
   double ownedScale = 1, productScale = 1, unit = 1; // scale of owned rows, scale of products, unit of scores
   Value firstHead, head, visitedColumn;              // visitedColumn: the first column of the visited head
+  Value part;                          // the number of the workgroup's part of the keys; null if there is one
+  Value pastRun, firstKeys, keyCounts; // of neighbouring queries: the run's end; for each score, its query's keys
   Value sequence, queryStart, first, ownedLength, visitedStart, visitedLength;
   Place ownedPlace;
   SmallVector<PartialSumsOp> sums; // over the rows of the results (heddle-join-sums)

@@ -33,8 +33,9 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
     auto attention = cast<AttentionOp>(op);
     auto &b = emitter.builder();
     // A thread takes a query like many: the scores of a group's heads are a small matmul.
-    bool isOneQuery = AttentionFrame::isOfOneQuery(attention) && emitter.getProfile().registers == 0;
     Attention all = Attention::of(attention);
+    all.together = AttentionFrame::areTogether(attention, emitter);
+    bool isOneQuery = !all.together && AttentionFrame::isOfOneQuery(attention) && emitter.getProfile().registers == 0;
     AttentionFrame frame(emitter, isOneQuery ? all : all.withMembers(emitter, op),
                          isOneQuery ? Owns::OneQuery : Owns::Queries, /*products=*/2);
     int64_t rows = frame.getRows();

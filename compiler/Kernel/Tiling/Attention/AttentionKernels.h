@@ -7,6 +7,7 @@ namespace mlir::heddle {
 
 /// Attach the models of Analysis/Kernels/KernelInterfaces.td to the dialects' ops.
 void registerAttentionKernels(DialectRegistry &registry);
+void registerMergePartsKernel(DialectRegistry &registry);
 void registerScoreKernels(DialectRegistry &registry);
 
 } // namespace mlir::heddle

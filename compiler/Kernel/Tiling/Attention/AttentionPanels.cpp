@@ -16,8 +16,6 @@ using namespace mlir::heddle;
 
 /// Tiles per workgroup: enough for packing to take a small part of the time.
 static constexpr int64_t kTiles = 16;
-/// Maximum bytes of a workgroup's panels. Longer sequences are visited without packing.
-static constexpr int64_t kMostPanelBytes = int64_t(32) << 20;
 /// Columns of a head in one pass of the scores' loop: with more, a kernel's loops exceed the cache of decoded
 /// instructions.
 static constexpr int64_t kColumnsAtOnce = 8;

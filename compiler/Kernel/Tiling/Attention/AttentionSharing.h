@@ -41,6 +41,8 @@ public:
 
   /// Chooses the way that suits the target and the width of heads.
   static std::unique_ptr<AttentionSharing> choose(const Work &work);
+  /// Maximum bytes of the panels of a thread's workgroup. Longer sequences are visited without packing.
+  static constexpr int64_t kMostPanelBytes = int64_t(32) << 20;
   virtual ~AttentionSharing() = default;
 
   /// The rows and columns of a tile of scores.
