@@ -399,9 +399,10 @@ static LogicalResult verifyKeyParts(AttentionOp op) {
   int64_t columns = typeOf(op.getQuery()).getDimSize(1), ofResult = typeOf(op.getResult()).getDimSize(1);
   if (static_cast<int64_t>(op.getPartKeys()) < 1 || ofResult % columns != 0)
     return op.emitOpError() << "expects parts of at least one key, and a result with the query's columns for each part";
-  if (!op.getQuerySize().empty() || op.getKeyRows() || op.getSink() || op.getSeed() || !op.getMask().empty())
-    return op.emitOpError("expects one query for each sequence, neither lists of keys nor a sink, dropout or a mask, "
-                          "if its keys are in parts");
+  if (!op.getQuerySize().empty() || op.getSink() || op.getSeed() || !op.getMask().empty())
+    return op.emitOpError(
+        "expects one query for each sequence, and neither a sink nor dropout nor a mask, if its keys are "
+        "in parts");
   if (!op.getScore().empty() &&
       llvm::any_of(op.getScore().getArguments().slice(1, 2), [](Value index) { return !index.use_empty(); }))
     return op.emitOpError("expects scores that depend on no index if its keys are in parts");

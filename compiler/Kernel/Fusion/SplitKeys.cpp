@@ -47,8 +47,8 @@ struct SplitKeysPass : mlir::heddle::impl::SplitKeysPassBase<SplitKeysPass> {
 private:
   /// Returns true if the scores of a key depend on neither its index nor other parts' keys.
   static bool suits(AttentionOp op) {
-    if (!op.getQuerySize().empty() || op.getKeyRows() || op.getSeed() || !op.getMask().empty() ||
-        op.getPartKeys() != 0 || !op.getLogSumExp().use_empty())
+    if (!op.getQuerySize().empty() || op.getSeed() || !op.getMask().empty() || op.getPartKeys() != 0 ||
+        !op.getLogSumExp().use_empty())
       return false;
     return op.getScore().empty() ||
            llvm::all_of(op.getScore().getArguments().slice(1, 2), [](Value index) { return index.use_empty(); });

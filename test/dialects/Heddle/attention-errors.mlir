@@ -218,7 +218,7 @@ func.func @parts(%q: tensor<4x8xf32>, %k: tensor<64x8xf32>, %s: !segments) {
 
 !segments = tensor<4xi32>
 func.func @parts(%q: tensor<4x8xf32>, %k: tensor<64x8xf32>, %s: !segments) {
-  // expected-error @+1 {{expects one query for each sequence, neither lists of keys nor a sink, dropout or a mask, if its keys are in parts}}
+  // expected-error @+1 {{expects one query for each sequence, and neither a sink nor dropout nor a mask, if its keys are in parts}}
   %0:2 = heddle.attention %q, %k, %k queries(%s, %s) keys(%s, %s) {heads = 2 : i64, part_keys = 32 : i64, scale = 1.0 : f32, query_size = "q", key_size = "k"}
     : (tensor<4x8xf32>, tensor<64x8xf32>, tensor<64x8xf32>, !segments, !segments, !segments, !segments) -> (tensor<4x16xf32>, tensor<4x4xf32>)
   return
