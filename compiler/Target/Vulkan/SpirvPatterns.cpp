@@ -248,11 +248,23 @@ LogicalResult lowerShuffle(gpu::ShuffleOp op, gpu::ShuffleOp::Adaptor adaptor, C
   return success();
 }
 
-/// Returns true for loops with more than 8 iterations. Without a hint drivers unroll them and run out of registers.
-bool isLong(scf::ForOp op) {
-  constexpr int64_t most = 8;
+/// Returns true for loops that drivers must not unroll: with more than 8 iterations or, unless lanes meet in them, a long
+/// body. Without a hint drivers unroll loops and run out of registers, because they put all loads first. A long body has
+/// nothing to gain: the counter and the branch are a small part of it. Loops in which lanes meet are steps of matmuls,
+/// which pass a step's operands to the next in registers. By the estimates of AMD's compiler they take a tenth longer if
+/// they are not unrolled.
+bool mustStay(scf::ForOp op) {
+  constexpr int64_t mostTrips = 8, mostOps = 128;
   std::optional<llvm::APInt> trips = op.getStaticTripCount();
-  return trips && trips->sgt(most);
+  if (!trips)
+    return false; // drivers do not unroll these
+  int64_t ops = 0;
+  bool isMeeting = false;
+  op.getBody()->walk([&](Operation *inner) {
+    ++ops;
+    isMeeting |= isa<gpu::BarrierOp>(inner);
+  });
+  return trips->sgt(mostTrips) || (ops > mostOps && !isMeeting);
 }
 
 /// Lowers a loop whose results are its header's arguments when the condition fails. MLIR's own pattern stores all loop
@@ -265,7 +277,7 @@ struct LowerFor : OpConversionPattern<scf::ForOp> {
     if (failed(getTypeConverter()->convertTypes(op.getResultTypes(), types)))
       return failure();
     auto loop = spirv::LoopOp::create(rewriter, loc, types,
-                                      isLong(op) ? spirv::LoopControl::DontUnroll : spirv::LoopControl::None);
+                                      mustStay(op) ? spirv::LoopControl::DontUnroll : spirv::LoopControl::None);
     OpBuilder::InsertionGuard guard(rewriter);
     loop.addEntryAndMergeBlock(rewriter);
     Block *merge = loop.getMergeBlock();
