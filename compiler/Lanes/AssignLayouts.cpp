@@ -91,6 +91,21 @@ public:
     if (chosen->throughMemory)
       func.walk([&](Operation *op) { llvm::for_each(op->getResults(), note); });
 
+    // All lanes along a row hold its number, so a tile that a column is made of, or repeated to, has as many lanes along
+    // its rows.
+    if (chosen->hasFreeColumns)
+      func.walk([&](Operation *op) {
+        if (!isa<ReduceOp, BroadcastOp>(op))
+          return;
+        Value column = op->getOperand(0), whole = op->getResult(0);
+        if (isa<ReduceOp>(op))
+          std::swap(column, whole);
+        Shape shape = shapes.lookup(classOf(whole));
+        Attribute &known = layouts[classOf(whole)];
+        if (!known && isColumn(column) && !isColumn(whole) && shape.rows)
+          known = standAlongRows(shape);
+      });
+
     auto assign = [&](Value value) -> LogicalResult {
       auto type = dyn_cast<RankedTensorType>(value.getType());
       if (!type)
@@ -158,6 +173,14 @@ private:
         if (shape.columns % (run * along) == 0 && (shape.rows == 0 || shape.rows % (lanes / along) == 0))
           return SimtAttr::get(&getContext(), lanes / along, along, along, 1, run);
     return chosen->others; // does not fit either, which `assign` reports
+  }
+
+  /// The layout for tiles with one column, with runs as wide as the tiles have columns for.
+  Attribute standAlongRows(Shape shape) {
+    auto columns = cast<SimtAttr>(chosen->others);
+    int64_t run = std::gcd<int64_t>(columns.getVector(), llvm::divideCeil(shape.columns, columns.getColumnLanes()));
+    return SimtAttr::get(&getContext(), columns.getRowLanes(), columns.getColumnLanes(), columns.getRowStride(),
+                         columns.getColumnStride(), run);
   }
 
   static bool isColumn(Value value) { return cast<RankedTensorType>(value.getType()).getDimSize(1) == 1; }

@@ -88,3 +88,18 @@ tile.func @turned(%a: memref<256x64xf16>, %b: memref<64x256xf16>, %c: memref<64x
   tile.store %second, %c[%c0, %c0] : tensor<64x64xf32>, memref<64x64xf32>
   tile.return
 }
+
+// All lanes along a row hold its sum, whether or not a matmul decides how tiles are distributed.
+// CHECK-LABEL: tile.func @sums
+// CHECK: %[[X:.*]] = tile.load %arg0{{.*}} -> tensor<32x128xf32, [[SUMS]]>
+// CHECK: %[[SUM:.*]] = tile.reduce sum %[[X]] dim 1 : {{.*}} -> tensor<32x1xf32, [[SUMS]]>
+// CHECK: tile.broadcast %[[SUM]] : {{.*}} -> tensor<32x16xf32, #tile.simt<lanes = [16, 8], strides = [8, 1], vector = 2>>
+tile.func @sums(%a: memref<32x128xf32>, %c: memref<32x16xf32>)
+    attributes {workgroup = 128 : i64, mapping = #tile.mapping<blocks>, vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %x = tile.load %a[%c0, %c0] : memref<32x128xf32> -> tensor<32x128xf32>
+  %sum = tile.reduce sum %x dim 1 : tensor<32x128xf32> -> tensor<32x1xf32>
+  %all = tile.broadcast %sum : tensor<32x1xf32> -> tensor<32x16xf32>
+  tile.store %all, %c[%c0, %c0] : tensor<32x16xf32>, memref<32x16xf32>
+  tile.return
+}

@@ -1,6 +1,6 @@
 // Attention in blocks: the lanes of several subgroups share the rows and the columns of a tile of scores. Operands of
 // matmuls come through shared memory, in f32, so a `Value` that stands for an operand is a shared memref instead of a
-// tile. For the widest heads, an owned operand is a value of the graph.
+// tile. For wide heads, an owned operand is a tile in registers. For the widest, it is a value of the graph.
 #include "compiler/Kernel/Tiling/Attention/AttentionSharing.h"
 
 using namespace mlir;
@@ -8,9 +8,14 @@ using namespace mlir::heddle;
 
 namespace {
 
+/// The widest heads whose owned operands are in shared memory. With owned operands of wider heads, shared memory has no
+/// room for two subgroups on a SIMD unit of AMD's Vega GPUs.
+constexpr int64_t kWidestShared = 64;
+
 class BlockSharing final : public SharedMemorySharing {
 public:
-  explicit BlockSharing(const Work &work) : SharedMemorySharing(work), isWide(width > kWidestOwned) {
+  explicit BlockSharing(const Work &work)
+      : SharedMemorySharing(work), isWide(width > kWidestOwned), keepsOwned(!isWide && width > kWidestShared) {
     const TargetProfile &profile = emitter.getProfile();
     emitter.setBlocks();
     emitter.setVector({width / profile.blocks.rowLanes});
@@ -28,7 +33,9 @@ public:
     if (isWide)
       return [value] { return value; };
     Value tile = load(value, owned);
-    return [shared = share(scale == 1 ? tile : mul(tile, scale))] { return shared; };
+    if (scale != 1)
+      tile = mul(tile, scale);
+    return [operand = keepsOwned ? tile : share(tile)] { return operand; };
   }
 
   Value products(Value ownedRows, Value visitedRows, Value sums) override {
@@ -37,6 +44,10 @@ public:
     if (visitedRows == multiplied)
       tile::WaitOp::create(b, 0);
     multiplied = visitedRows;
+    if (keepsOwned) {
+      Value all = multiplyKept(ownedRows, visitedRows);
+      return sums ? arith::AddFOp::create(b, all, sums) : all;
+    }
     return multiply(ownedRows, visitedRows, width, /*transposeRhs=*/true, sums ? sums : zeros());
   }
 
@@ -61,7 +72,7 @@ private:
     step = longestStep;
     // Owned and visited operands, and tiles of scores that are operands of matmuls.
     auto bytes = [&] {
-      int64_t owned = isWide ? 0 : work.isGradient() ? 2 : 1;
+      int64_t owned = isWide || keepsOwned ? 0 : work.isGradient() ? 2 : 1;
       return 4 * ((owned * rows + 2 * step) * (width + 4) + work.results() * rows * (step + 4));
     };
     bool fits = bytes() <= room;
@@ -75,6 +86,30 @@ private:
       step /= 2;
     step = emitter.stepFor(work.bounds.maximumVisited(rows, step), step);
     return fits && lanes <= inRows * step;
+  }
+
+  /// Returns the dot product of each owned row, a tile in registers, with each visited row in shared memory. Each lane
+  /// along a row multiplies its part of the columns, and the lanes add up their parts. So a lane reads its part of a
+  /// visited row once for all of its owned rows. `multiply` reads whole rows of both sides.
+  Value multiplyKept(Value ownedRows, Value visitedRows) {
+    constexpr int64_t atOnce = 2; // visited rows: independent sums hide each other's latency
+    meet();
+    Value zero = emitter.index(0);
+    Value columns = emitter.broadcast(emitter.indices({zero, zero, 1, step, {}, {}}, 1), rows, step);
+    return emitter.loop(zero, emitter.index(step), atOnce, step, zeros(), [&](Value first, ValueRange state) {
+      Value sums = state[0];
+      for (int64_t i = 0; i < atOnce; ++i) {
+        Value visited = emitter.add(first, emitter.index(i));
+        Value row = emitter.load(visitedRows, {visited, zero, 1, width, {}, {}}, Padding::Any);
+        Value products = arith::MulFOp::create(b, ownedRows, emitter.broadcast(row, rows, width));
+        Value number = arith::IndexCastOp::create(b, b.getI32Type(), visited);
+        Value isHere = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, columns,
+                                             tile::SplatOp::create(b, columns.getType(), number));
+        Value sum = emitter.reduce(tile::Combine::Sum, products, 1);
+        sums = arith::SelectOp::create(b, isHere, emitter.broadcast(sum, rows, step), sums);
+      }
+      return SmallVector<Value>{sums};
+    })[0];
   }
 
   /// Returns accumulator + lhs * rhs, with depth `depth`. Both operands are in shared memory. The left one may instead
@@ -97,7 +132,7 @@ private:
     })[0];
   }
 
-  const bool isWide;
+  const bool isWide, keepsOwned;
   Value multiplied; // visited rows of the last matmul
 };
 

@@ -58,3 +58,30 @@ func.func @keys_are_values(%q: !x, %k: !x, %g: !x, %lse: !heads, %d: !heads, %st
   %y = heddle.attention_grad_query %q, %k, %k gradient %g, %lse, %d queries(%starts, %lengths) keys(%starts, %lengths) {heads = 2 : i64, scale = 0.125 : f32, query_size = "length", key_size = "length"} : (!x, !x, !x, !x, !heads, !heads, !segments, !segments, !segments, !segments) -> !x
   return %y : !x
 }
+
+// Heads wider than 64 keep the owned rows in registers. For two keys at a time, each lane multiplies its part of them,
+// and the lanes along a row add up their parts.
+// CHECK-LABEL: tile.func @attention_Tx128_2(
+// CHECK: tile.shared : memref<32x16xf32, strided<[20, 1]>
+// CHECK-COUNT-2: tile.shared : memref<16x128xf32, strided<[132, 1]>
+// CHECK-NOT: tile.shared
+// CHECK: %[[QUERY:.*]] = tile.load {{.*}} -> tensor<32x128xf32>
+// CHECK: %[[SCALED:.*]] = arith.mulf %[[QUERY]]
+// CHECK: scf.for
+// CHECK: tile.store %{{[0-9]+}}, %[[KEY:[0-9]+]][
+// CHECK: tile.wait 0
+// CHECK: scf.for %[[FIRST:.*]] = %{{.*}} to %c16{{.*}} step %c2{{.*}} -> (tensor<32x16xf32>)
+// CHECK: %[[ROW:.*]] = tile.load %[[KEY]][%[[FIRST]], {{.*}} -> tensor<1x128xf32>
+// CHECK: %[[PART:.*]] = arith.mulf %[[SCALED]]
+// CHECK: %[[SUM:.*]] = tile.reduce sum %[[PART]]
+// CHECK: arith.select
+// CHECK: tile.load %[[KEY]]
+// CHECK: tile.reduce sum
+// CHECK: tile.reduce max
+// CHECK: tile.dot {{.*}} -> tensor<32x128xf32>
+// CHECK-NOT: transpose_rhs
+// LANES-LABEL: tile.func @attention_Tx128_2(
+func.func @wide_heads(%q: !x, %k: !x, %v: !x, %starts: !segments, %lengths: !segments) -> !x {
+  %y, %lse = heddle.attention %q, %k, %v queries(%starts, %lengths) keys(%starts, %lengths) {heads = 1 : i64, scale = 0.125 : f32, query_size = "length", key_size = "length"} : (!x, !x, !x, !segments, !segments, !segments, !segments) -> (!x, tensor<?x1xf32, #heddle.dims<"tokens">>)
+  return %y : !x
+}
