@@ -60,9 +60,12 @@ void printRow(std::string_view name, double milliseconds, const hal::CodeReport 
   std::fflush(stdout); // show the row now: the next kernel may take long
 }
 
-Json rowOf(std::string_view name, double milliseconds, const hal::CodeReport &report,
+Json rowOf(const hal::KernelSource &source, double milliseconds, const hal::CodeReport &report,
            const std::vector<LoopCount> &loops) {
-  Json row = {{"name", name}, {"milliseconds", milliseconds}, {"subgroup", report.subgroup}};
+  Json row = {{"name", source.name},
+              {"milliseconds", milliseconds},
+              {"workgroup", source.lanes},
+              {"subgroup", report.subgroup}};
   Json numbers = Json::object(), counted = Json::array();
   for (const auto &[number, value] : report.numbers)
     numbers[number] = value;
@@ -117,7 +120,7 @@ Status printPipelines(const Artifact &artifact, const PipelineOptions &options) 
       HEDDLE_ASSIGN(hal::CodeReport report, device->report(*executables.front()));
       std::vector<LoopCount> loops = innermostLoops(report.assembly);
       if (options.json) {
-        all["kernels"].push_back(rowOf(source.name, milliseconds, report, loops));
+        all["kernels"].push_back(rowOf(source, milliseconds, report, loops));
         all["kernels"].back()["target"] = targetName;
         continue;
       }
