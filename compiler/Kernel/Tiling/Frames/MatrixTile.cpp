@@ -103,7 +103,13 @@ std::vector<MatrixTile> heddle::candidateTiles(const TargetProfile &profile, con
     for (int64_t whole = 1; whole == 1 || (whole <= most && whole * distributed <= profile.simt.accumulators); ++whole)
       if (isTile(profile, product, {whole, distributed}))
         tiles.push_back({costOfTile(profile, product, {whole, distributed}), {whole, distributed}});
-  llvm::stable_sort(tiles, [](const auto &a, const auto &b) { return a.first < b.first; });
+  // A call of a kernel for few rows often has fewer than these. Of tiles with the same cost, those with the fewest rows
+  // then compute the fewest that nobody needs.
+  bool hasFewRows = profile.registers > 0 && !profile.fewRows.empty() && product.m <= profile.fewRows.back();
+  auto rowsOf = [&](MatrixTile tile) { return hasFewRows ? ThreadTile(product, tile).rows : 0; };
+  llvm::stable_sort(tiles, [&](const auto &a, const auto &b) {
+    return std::pair(a.first, rowsOf(a.second)) < std::pair(b.first, rowsOf(b.second));
+  });
   tiles.resize(std::min(count, tiles.size()));
   std::vector<MatrixTile> best;
   for (const auto &[cost, tile] : tiles)

@@ -39,6 +39,15 @@ TEST(ThreadTile, NoCandidateNeedsMoreRegistersThanThereAre) {
   }
 }
 
+// Tiles of eight rows of a vector cost as much as those of two rows of four vectors, but a call with fewer rows needs all
+// eight of the former.
+TEST(ThreadTile, OfEqualCostsTheFewestRowsAreTaken) {
+  const TargetProfile &profile = profileOf("cpu:x86-64-v3");
+  Product few = {.m = 8, .n = 64, .k = 64, .vector = 8, .panel = 64};
+  EXPECT_EQ(costOfTile(profile, few, {8, 8}), costOfTile(profile, few, {2, 32}));
+  EXPECT_EQ(chooseTile(profile, few, nullptr), (MatrixTile{2, 32}));
+}
+
 // If the right operand is transposed, `whole` counts columns and `distributed` rows.
 TEST(ThreadTile, ATransposedRightSideTurnsTheTile) {
   EXPECT_EQ(chooseTile(profileOf("cpu:x86-64-v3"), product(8, true), nullptr), (MatrixTile{8, 14}));
