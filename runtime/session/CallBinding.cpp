@@ -60,14 +60,20 @@ private:
     return makeError(ErrorKind::InvalidArgument, "entry '", view(entry.name()), "': ", parts...);
   }
 
+  // Callers mostly give the inputs in the entry's order, so the search begins behind the input before.
   Result<std::vector<const Input *>> match(std::span<const Input> given) const {
     std::vector<const Input *> matched(entry.inputs()->size(), nullptr);
+    size_t port = 0;
     for (const Input &input : given) {
-      auto port = std::find_if(entry.inputs()->begin(), entry.inputs()->end(),
-                               [&](const schema::Port *candidate) { return view(candidate->name()) == input.name; });
-      if (port == entry.inputs()->end())
+      size_t tried = 0;
+      for (; tried < matched.size(); ++tried, ++port) {
+        port = port < matched.size() ? port : 0;
+        if (view(entry.inputs()->Get(static_cast<flatbuffers::uoffset_t>(port))->name()) == input.name)
+          break;
+      }
+      if (tried == matched.size())
         return invalid("there is no input '", input.name, "'. Its inputs are: ", names(), ".");
-      const Input *&slot = matched[static_cast<size_t>(port - entry.inputs()->begin())];
+      const Input *&slot = matched[port++];
       if (slot)
         return invalid("input '", input.name, "' is given twice.");
       slot = &input;
@@ -96,7 +102,7 @@ private:
       const schema::Dim &dim = *dims.Get(axis);
       int64_t extent = tensor.shape[axis];
       if (dim.size() >= 0)
-        HEDDLE_CHECK(bindSize(dim.size(), extent, name));
+        HEDDLE_CHECK(bindSize(dim.size(), extent, port));
       else if (extent != dim.extent())
         return invalid("input '", name, "' is ", describe(tensor.type, tensor.shape), ", and its dimension ", axis,
                        " must be ", dim.extent(), ".");
@@ -104,18 +110,17 @@ private:
     return Success();
   }
 
-  Status bindSize(int32_t index, int64_t value, std::string_view input) {
+  Status bindSize(int32_t index, int64_t value, const schema::Port &port) {
     const schema::Size &size = *module.sizes()->Get(index);
     if (value < 0 || value > size.maximum())
-      return invalid("input '", input, "' makes size '", view(size.name()), "' ", value,
+      return invalid("input '", view(port.name()), "' makes size '", view(size.name()), "' ", value,
                      ", and the artifact was compiled for ", size.maximum(), " at most.");
     if (boundBy[index] && sizes[index] != value)
-      return invalid("input '", input, "' makes size '", view(size.name()), "' ", value, ", and input '",
+      return invalid("input '", view(port.name()), "' makes size '", view(size.name()), "' ", value, ", and input '",
                      view(boundBy[index]->name()), "' makes it ", sizes[index], ".");
     sizes[index] = static_cast<int32_t>(value);
     if (!boundBy[index])
-      boundBy[index] = *std::find_if(entry.inputs()->begin(), entry.inputs()->end(),
-                                     [&](const schema::Port *port) { return view(port->name()) == input; });
+      boundBy[index] = &port;
     return Success();
   }
 
@@ -135,7 +140,7 @@ private:
       if (const TensorView &tensor = binding.inputs[i]->tensor;
           tensor.type == ElementType::I32 && view(entry.inputs()->Get(i)->name()) == input) {
         std::span<const int32_t> values = tensor.values<int32_t>();
-        HEDDLE_CHECK(bindSize(size, values.empty() ? 0 : std::ranges::max(values), input));
+        HEDDLE_CHECK(bindSize(size, values.empty() ? 0 : std::ranges::max(values), *entry.inputs()->Get(i)));
       }
     return Success();
   }
