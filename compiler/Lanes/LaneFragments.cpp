@@ -95,13 +95,15 @@ public:
 
   /// The memory's row and column of group `group` of row `first` + `done` of the tile that begins at row `tile`.
   std::array<Value, 2> inMemory(LaneBuilder &b, Value tile, Value first, int64_t done, Value group) const {
-    Value row = b.add(first, done);
     if (panelRows == 0)
-      return {b.add(arith::AddIOp::create(b, tile, first), done), inRow(b, group, row)};
+      return {b.add(arith::AddIOp::create(b, tile, first), done), inRow(b, group, b.add(first, done))};
     Value panel = b.createOrFold<arith::DivUIOp>(group, b.index(groups)), inPanel = b.remainder(group, groups);
+    // Whole pieces of rows do not change the swizzle. They are added last, so that the addresses share the rest.
+    int64_t whole = done / kPiece * kPiece;
+    Value row = b.add(first, done - whole);
     Value line = arith::AddIOp::create(b, b.scaled(panel, panelRows), row);
-    Value swizzled = inRow(b, inPanel, row);
-    return {tile, arith::AddIOp::create(b, b.scaled(line, kPanelColumns), swizzled)};
+    Value place = arith::AddIOp::create(b, b.scaled(line, kPanelColumns), inRow(b, inPanel, row));
+    return {tile, b.add(place, whole * kPanelColumns)};
   }
 
 private:

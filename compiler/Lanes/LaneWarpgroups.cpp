@@ -59,20 +59,17 @@ void changeByAssembly(LaneBuilder &b, MutableArrayRef<Value> sums, bool overwrit
 
 /// An operand's tile in shared memory.
 class Operand {
+  static constexpr int64_t kUnit = 16; // bytes
+
 public:
   Operand(LaneBuilder &b, TypedValue<MemRefType> memory, Value row, bool isTurned)
       : isTurned(isTurned), rows(tile::getSwizzle(memory.getType()).getPanelRows()) {
-    // A descriptor has 14 bits for the address. In a cluster the upper bits of an address say whose shared memory it
-    // is.
+    // A descriptor has 14 bits for the address, in units of 16 bytes. In a cluster the upper bits of an address say
+    // whose shared memory it is.
     Value start =
         arith::AndIOp::create(b, memref::ExtractAlignedPointerAsIndexOp::create(b, memory), b.index((1 << 18) - 1));
-    first = arith::AddIOp::create(b, start, b.scaled(row, 2 * memory.getType().getDimSize(1)));
-    // Strides in units of 16 bytes, from eight rows to the next and from one panel of a turned operand to the next,
-    // and a 128-byte swizzle. A row of a turned operand is one place of the contracted dimension. Other operands are
-    // read along their rows, one panel at a time.
-    constexpr int64_t swizzle = int64_t(1) << 62, pieceBytes = kPiece * kRowBytes;
-    int64_t panelBytes = isTurned ? rows * kRowBytes : 16;
-    shape = swizzle | (pieceBytes / 16) << 32 | (panelBytes / 16) << 16;
+    first = arith::AddIOp::create(b, arith::DivUIOp::create(b, start, b.index(kUnit)),
+                                  b.scaled(row, 2 * memory.getType().getDimSize(1) / kUnit));
   }
 
   /// The descriptor of block `block`, 64 rows (64 columns if the operand is turned), from index `k` of the contracted
@@ -80,17 +77,23 @@ public:
   Value describe(LaneBuilder &b, Value block, int64_t k) const {
     int64_t blockBytes = isTurned ? rows * kRowBytes : kRows * kRowBytes;
     int64_t offset = isTurned ? k * kRowBytes : k / kColumns * rows * kRowBytes + k % kColumns * 2;
-    Value address = b.add(arith::AddIOp::create(b, first, b.scaled(block, blockBytes)), offset);
-    Value units = arith::DivUIOp::create(b, address, b.index(16));
-    Value wide = arith::IndexCastUIOp::create(b, b.getI64Type(), units);
-    return arith::OrIOp::create(b, wide, arith::ConstantIntOp::create(b, b.getI64Type(), shape));
+    // Strides in units of 16 bytes, from one panel of a turned operand to the next and from eight rows to the next, and
+    // a 128-byte swizzle. A row of a turned operand is one place of the contracted dimension. Other operands are read
+    // along their rows, one panel at a time.
+    int64_t panelBytes = isTurned ? rows * kRowBytes : 16;
+    constexpr int64_t swizzle = int64_t(1) << 62, pieceBytes = kPiece * kRowBytes;
+    // The constants are added last and to the lower word only: a descriptor is then one addition.
+    Value units = arith::AddIOp::create(b, first, b.scaled(block, blockBytes / kUnit));
+    Value low = b.add(units, (panelBytes / kUnit) << 16 | offset / kUnit);
+    Value wide = arith::IndexCastUIOp::create(b, b.getI64Type(), low);
+    return arith::OrIOp::create(b, wide,
+                                arith::ConstantIntOp::create(b, b.getI64Type(), swizzle | (pieceBytes / kUnit) << 32));
   }
 
 private:
   bool isTurned;
   int64_t rows; // of a panel
-  Value first;
-  int64_t shape;
+  Value first;  // the address in units
 };
 
 /// The operands of an instruction: on the left a descriptor or four registers, on the right a descriptor.
