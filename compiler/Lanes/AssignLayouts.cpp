@@ -73,6 +73,15 @@ public:
       want(dot.getRhsMutable(), product.right, layouts);
     });
 
+    func.walk([&](StoreOp op) {
+      if (getSwizzle(op.getMemory().getType()))
+        layouts[classOf(op.getValue())] = chosen->toPanels;
+    });
+    func.walk([&](LoadOp op) {
+      if (Attribute layout = layouts.lookup(classOf(op)); layout && layout == chosen->toPanels && op.getTransposed())
+        layouts[classOf(op)] = chosen->turnedToPanels;
+    });
+
     // Each lane may have all rows of a transposed left operand. A column that is broadcast to it must then have all rows
     // in each lane, too.
     if (chosen->hasFreeColumns)

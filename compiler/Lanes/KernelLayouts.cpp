@@ -109,11 +109,15 @@ std::optional<KernelLayouts> KernelLayouts::of(tile::FuncOp kernel, const Target
     return FragmentAttr::get(context, subgroups, pieces * FragmentAttr::kPiece);
   };
   constexpr int64_t lanesOfSubgroup = FragmentAttr::kLanes, lanesOfRow = lanesOfSubgroup / FragmentAttr::kPiece;
+  // A group of four f32 has 16 bytes, and a row of a panel has eight groups.
+  constexpr int64_t run = 4, groups = 8;
   Attribute shared = fragment(lanes / lanesOfSubgroup, contains<WarpgroupDotOp>(kernel) ? 2 : 1);
   return KernelLayouts{.ofProduct = always(shared, shared, fragment(/*subgroups=*/1, /*pieces=*/1)),
                        .turnsLeft = false,
                        .turnsRight = true,
                        .others = shared,
                        .ofSubgroups = simt(lanes / lanesOfSubgroup, lanesOfRow, lanesOfSubgroup, 1, /*run=*/2),
+                       .toPanels = simt(lanes / groups, groups, groups, 1, run),
+                       .turnedToPanels = simt(lanes / groups, groups, 1, lanes / groups, run),
                        .subgroup = subgroup};
 }

@@ -29,6 +29,9 @@ struct KernelLayouts {
   Attribute others = {};
   /// The layout of the results of reductions to a row for each subgroup. Null if the mapping has no such reductions.
   Attribute ofSubgroups = {};
+  /// The layouts of f32 tiles that lanes load along rows or, if transposed, along columns, and store to panels of
+  /// shared memory. Null if the mapping has no such stores.
+  Attribute toPanels = {}, turnedToPanels = {};
   /// The number of neighbouring lanes that exchange values. None: all lanes of the workgroup do.
   std::optional<int64_t> subgroup = {};
   /// True if matmuls multiply cooperative matrices.

@@ -65,23 +65,24 @@ Lowered lowerFragmentDot(LaneBuilder &b, const Lanes &, tile::DotOp op, Register
 
 //===-- Shared memory -------------------------------------------------------------------------------------------===//
 
-/// The places of groups of eight neighbours in shared memory, as #tile.swizzled describes them. If rows are in order,
-/// each group stays where it is.
+/// The places of groups of 16 bytes in shared memory, as #tile.swizzled describes them. If rows are in order, each group
+/// stays where it is.
 class Swizzle {
 public:
-  explicit Swizzle(MemRefType memory) {
+  explicit Swizzle(MemRefType memory)
+      : panelColumns(heddle::panelColumns(memory.getElementType())), ofGroup(panelColumns / kPiece) {
     tile::SwizzledAttr layout = tile::getSwizzle(memory);
     panelRows = layout ? layout.getPanelRows() : 0;
-    groups = std::max<int64_t>(1, (panelRows ? kPanelColumns : memory.getDimSize(1)) / kCopyElements);
+    groups = std::max<int64_t>(1, (panelRows ? panelColumns : memory.getDimSize(1)) / ofGroup);
     exchanged = layout ? std::min<int64_t>(groups, kPiece) : 1;
   }
 
   /// The offset of group `group` in a row (of a panel). `row` may be counted from any multiple of eight.
   Value inRow(LaneBuilder &b, Value group, Value row) const {
-    int64_t rowsOfBanks = std::max<int64_t>(1, kPanelColumns / (groups * kCopyElements));
+    int64_t rowsOfBanks = std::max<int64_t>(1, panelColumns / (groups * ofGroup));
     Value key =
         b.createOrFold<arith::RemUIOp>(b.createOrFold<arith::DivUIOp>(row, b.index(rowsOfBanks)), b.index(exchanged));
-    return arith::MulIOp::create(b, arith::XOrIOp::create(b, group, key), b.index(kCopyElements));
+    return arith::MulIOp::create(b, arith::XOrIOp::create(b, group, key), b.index(ofGroup));
   }
 
   /// The offset of group `group` + `more`, given the offset `place` of `group`. The two numbers must have no bit in
@@ -89,8 +90,8 @@ public:
   Value further(LaneBuilder &b, Value place, int64_t more) const {
     int64_t low = more % exchanged;
     if (low != 0)
-      place = arith::XOrIOp::create(b, place, b.index(low * kCopyElements));
-    return b.add(place, (more - low) * kCopyElements);
+      place = arith::XOrIOp::create(b, place, b.index(low * ofGroup));
+    return b.add(place, (more - low) * ofGroup);
   }
 
   /// The memory's row and column of group `group` of row `first` + `done` of the tile that begins at row `tile`.
@@ -102,13 +103,12 @@ public:
     int64_t whole = done / kPiece * kPiece;
     Value row = b.add(first, done - whole);
     Value line = arith::AddIOp::create(b, b.scaled(panel, panelRows), row);
-    Value place = arith::AddIOp::create(b, b.scaled(line, kPanelColumns), inRow(b, inPanel, row));
-    return {tile, b.add(place, whole * kPanelColumns)};
+    Value place = arith::AddIOp::create(b, b.scaled(line, panelColumns), inRow(b, inPanel, row));
+    return {tile, b.add(place, whole * panelColumns)};
   }
 
 private:
-  static constexpr int64_t kPanelColumns = tile::SwizzledAttr::kPanelColumns;
-
+  int64_t panelColumns, ofGroup; // elements of 128 and of 16 bytes
   int64_t panelRows;
   int64_t groups, exchanged; // the groups of a row of a panel, and how many of them the swizzle exchanges
 };
@@ -162,6 +162,34 @@ Lowered lowerSharedLoad(LaneBuilder &b, const Lanes &lanes, tile::LoadOp op, Reg
             vector::ExtractOp::create(b, pieces, part);
     }
   return registers;
+}
+
+/// Stores a tile of f32 that tensor cores read as tf32. They ignore the low bits, so the lane rounds its elements.
+Lowered lowerRoundedStore(LaneBuilder &b, const Lanes &lanes, tile::StoreOp op, RegistersOf<tile::StoreOp> adaptor) {
+  if (!tile::getSwizzle(op.getMemory().getType()))
+    return failure();
+  RankedTensorType tile = typeOf(op.getValue());
+  tile::LaneShape shape = tile::getLaneShape(tile);
+  tile::Distribution rows = tile::getDistribution(tile, 0);
+  LanePlace place(b, lanes, tile, b.index(0), b.index(0));
+  Swizzle swizzle(op.getMemory().getType());
+  Registers registers(tile, adaptor.getValue());
+  for (int64_t run = 0; run < shape.runs; ++run) {
+    Value group = arith::DivUIOp::create(b, place.column(b, run), b.index(shape.vector));
+    for (int64_t i = 0; i < shape.rows; ++i) {
+      SmallVector<Value> elements;
+      for (int64_t element = 0; element < shape.vector; ++element) {
+        Value rounded = NVVM::ConvertFloatToTF32Op::create(b, b.getI32Type(), b.extract(registers.at(i, run), element),
+                                                           NVVM::FPRoundingMode::RNA);
+        elements.push_back(arith::BitcastOp::create(b, b.getF32Type(), rounded));
+      }
+      vector::StoreOp::create(b, b.assemble(getRegisterType(tile), elements), op.getMemory(),
+                              swizzle.inMemory(b, op.getRow(), place.row(b, 0), rows.step(i), group));
+    }
+  }
+  // ptxas would move the loads of the next tile up, and need registers for two tiles.
+  NVVM::SyncWarpOp::create(b, arith::ConstantIntOp::create(b, b.getI32Type(), -1));
+  return SmallVector<Value>();
 }
 
 /// Copies group `group` of row `first` + `done` of the tile.
@@ -223,11 +251,10 @@ Lowered lowerCommit(LaneBuilder &b, const Lanes &, tile::CommitOp op, RegistersO
 }
 
 Lowered lowerWait(LaneBuilder &b, const Lanes &lanes, tile::WaitOp op, RegistersOf<tile::WaitOp>) {
-  if (lanes.hasCopies()) {
+  if (lanes.hasCopies())
     NVVM::CpAsyncWaitGroupOp::create(b, static_cast<uint32_t>(op.getPending()));
-    if (lanes.hasWarpgroups())
-      fenceOperands(b, op.getLoc());
-  }
+  if (lanes.hasWarpgroups())
+    fenceOperands(b, op.getLoc());
   gpu::BarrierOp::create(b);
   return SmallVector<Value>();
 }
@@ -238,4 +265,5 @@ void heddle::populateLaneFragmentPatterns(const TypeConverter &converter, const 
                                           RewritePatternSet &patterns) {
   addLowerings<tile::FragmentAttr>(patterns, converter, lanes, /*benefit=*/2, lowerFragmentDot, lowerSharedLoad);
   addLowerings(patterns, converter, lanes, /*benefit=*/1, lowerCopy, lowerCommit, lowerWait);
+  addLowerings(patterns, converter, lanes, /*benefit=*/2, lowerRoundedStore);
 }

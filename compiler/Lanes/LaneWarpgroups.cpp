@@ -1,6 +1,6 @@
-// Lowers matmuls of warpgroups to one lane. A wgmma instruction multiplies 64 rows by up to 256 columns, 16 deep. It
-// reads the right operand from shared memory, and the left one from there or from registers. A descriptor says where an
-// operand lies in shared memory, in the panels of #tile.swizzled.
+// Lowers matmuls of warpgroups to one lane. A wgmma instruction multiplies 64 rows by up to 256 columns, 32 bytes deep:
+// 16 elements of 16 bits, or 8 of tf32. It reads the right operand from shared memory, and the left one from there or
+// from registers. A descriptor says where an operand lies in shared memory, in the panels of #tile.swizzled.
 //
 // Each of the four subgroups has 16 neighbouring rows of an instruction's result, and of a left operand in registers:
 // #tile.fragment with `rows = 16`.
@@ -21,8 +21,10 @@ using namespace mlir::heddle;
 namespace {
 
 constexpr int64_t kPiece = tile::FragmentAttr::kPiece, kSubgroup = tile::FragmentAttr::kLanes;
-constexpr int64_t kRows = tile::kWarpgroupRows, kDepth = 16;                              // of an instruction
-constexpr int64_t kColumns = tile::SwizzledAttr::kPanelColumns, kRowBytes = 2 * kColumns; // of a panel
+constexpr int64_t kRows = tile::kWarpgroupRows, kDepthBytes = 32;    // of an instruction
+constexpr int64_t kRowBytes = 2 * tile::SwizzledAttr::kPanelColumns; // of a panel
+
+int64_t bytesOf(Type element) { return element.getIntOrFloatBitWidth() / 8; }
 
 LLVM::InlineAsmOp assembly(OpBuilder &builder, Location loc, TypeRange results, ValueRange operands, StringRef code,
                            StringRef constraints) {
@@ -63,20 +65,22 @@ class Operand {
 
 public:
   Operand(LaneBuilder &b, TypedValue<MemRefType> memory, Value row, bool isTurned)
-      : isTurned(isTurned), rows(tile::getSwizzle(memory.getType()).getPanelRows()) {
+      : isTurned(isTurned), rows(tile::getSwizzle(memory.getType()).getPanelRows()),
+        bytes(bytesOf(memory.getType().getElementType())) {
     // A descriptor has 14 bits for the address, in units of 16 bytes. In a cluster the upper bits of an address say
     // whose shared memory it is.
     Value start =
         arith::AndIOp::create(b, memref::ExtractAlignedPointerAsIndexOp::create(b, memory), b.index((1 << 18) - 1));
     first = arith::AddIOp::create(b, arith::DivUIOp::create(b, start, b.index(kUnit)),
-                                  b.scaled(row, 2 * memory.getType().getDimSize(1) / kUnit));
+                                  b.scaled(row, bytes * memory.getType().getDimSize(1) / kUnit));
   }
 
   /// The descriptor of block `block`, 64 rows (64 columns if the operand is turned), from index `k` of the contracted
   /// dimension on. Block 0 of a right operand is the whole operand.
   Value describe(LaneBuilder &b, Value block, int64_t k) const {
     int64_t blockBytes = isTurned ? rows * kRowBytes : kRows * kRowBytes;
-    int64_t offset = isTurned ? k * kRowBytes : k / kColumns * rows * kRowBytes + k % kColumns * 2;
+    int64_t inRow = k * bytes;
+    int64_t offset = isTurned ? k * kRowBytes : inRow / kRowBytes * rows * kRowBytes + inRow % kRowBytes;
     // Strides in units of 16 bytes, from one panel of a turned operand to the next and from eight rows to the next, and
     // a 128-byte swizzle. A row of a turned operand is one place of the contracted dimension. Other operands are read
     // along their rows, one panel at a time.
@@ -92,8 +96,9 @@ public:
 
 private:
   bool isTurned;
-  int64_t rows; // of a panel
-  Value first;  // the address in units
+  int64_t rows;  // of a panel
+  int64_t bytes; // of an element
+  Value first;   // the address in units
 };
 
 /// The operands of an instruction: on the left a descriptor or four registers, on the right a descriptor.
@@ -137,7 +142,15 @@ void multiply(LaneBuilder &b, tile::WarpgroupDotOp op, MutableArrayRef<Value> su
   // If the accumulator is zero, the first instruction overwrites the sums, and no register has to hold zeros.
   bool overwrites = llvm::all_of(sums, [](Value sum) { return matchPattern(sum, m_AnyZeroFloat()); });
   std::string code = "{\n.reg .pred adds;\nwgmma.fence.sync.aligned;\n";
-  StringRef element = op.getRhs().getType().getElementType().isBF16() ? "bf16" : "f16";
+  Type type = op.getRhs().getType().getElementType();
+  StringRef element = type.isBF16() ? "bf16" : type.isF16() ? "f16" : "tf32";
+  // Operands of tf32 are read along the K dimension, and the instruction has no flags to transpose them.
+  auto flags = [&](bool isMemory) -> std::string {
+    if (type.isF32())
+      return "";
+    std::string left = isMemory ? (op.getTransposeLhs() ? ", 1" : ", 0") : "";
+    return left + (op.getTransposeRhs() ? ", 0" : ", 1");
+  };
   SmallVector<Value> more;
   auto name = [&](Value value) {
     more.push_back(value);
@@ -153,10 +166,9 @@ void multiply(LaneBuilder &b, tile::WarpgroupDotOp op, MutableArrayRef<Value> su
       SmallVector<std::string> left = llvm::map_to_vector(pair.left, name);
       std::string right = name(pair.right);
       bool isMemory = left.size() == 1;
-      code += llvm::formatv(
-          "wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} {{{2}}, {3}, {4}, adds, 1, 1, {5}{6};\n", columns,
-          element, registers, isMemory ? left[0] : "{" + llvm::join(left, ", ") + "}", right,
-          isMemory ? (op.getTransposeLhs() ? "1, " : "0, ") : "", static_cast<int>(!op.getTransposeRhs()));
+      code += llvm::formatv("wgmma.mma_async.sync.aligned.m64n{0}k{1}.f32.{2}.{2} {{{3}}, {4}, {5}, adds, 1, 1{6};\n",
+                            columns, kDepthBytes / bytesOf(type), element, registers,
+                            isMemory ? left[0] : "{" + llvm::join(left, ", ") + "}", right, flags(isMemory));
     }
   }
   changeByAssembly(b, ordered, overwrites, code + "}", more);
@@ -181,7 +193,7 @@ Lowered lowerWarpgroupDot(LaneBuilder &b, const Lanes &lanes, tile::WarpgroupDot
   SmallVector<SmallVector<Operands>> blocks(shape.rows / 2);
   for (auto [m, operands] : llvm::enumerate(blocks)) {
     Value block = b.add(lanes.warpgroup(), m * warpgroups);
-    for (int64_t k = 0; k < depth; k += kDepth)
+    for (int64_t k = 0; k < depth; k += kDepthBytes / bytesOf(op.getRhs().getType().getElementType()))
       operands.push_back({left ? SmallVector<Value, 4>{left->describe(b, block, k)}
                                : piecesOf(b, typeOf(op.getLhs()), adaptor.getLhs(), m, k),
                           right.describe(b, b.index(0), k)});

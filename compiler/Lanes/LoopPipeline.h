@@ -57,6 +57,12 @@ protected:
     Value from, to, by;
     SmallVector<Value> numbers;
   };
+  /// Returns the bounds of the rebuilt loop, and sets `upper`. With `runsOnce` the loop runs at least once, and counts its
+  /// steps to show that to LLVM: if it might not run, the accumulators of a warpgroup would leave it through moves, and
+  /// ptxas would wait for each product. Operands of a step that there would not be must read as zeros.
+  Start beginSteps(bool runsOnce);
+  /// Returns the old loop's counter, given the counter of the rebuilt loop.
+  Value counterOf(Value counter);
   /// Makes the rings of `loop` at the builder's place, the start of the kernel, and fills them before the loop. Returns
   /// nothing if the loop stays as it is.
   virtual std::optional<Start> beginLoop() = 0;
@@ -73,13 +79,19 @@ protected:
   ImplicitLocOpBuilder b;
   scf::ForOp loop; // the loop that is being rebuilt
   SmallVector<Stage> staged;
+  Value upper; // the end of the steps
 
 private:
   void rebuild();
+
+  bool isCounted = false;
 };
 
 /// Pipelines the loops of a kernel on fragments: asynchronous copies fill the rings.
 void stageByCopies(tile::FuncOp kernel, const TargetProfile &profile);
+
+/// Pipelines the loops of a kernel on fragments whose f32 operands warpgroups can multiply as tf32.
+void stageRounded(tile::FuncOp kernel, const TargetProfile &profile);
 
 /// Pipelines the loops of a kernel in blocks or on cooperative matrices: lanes load a tile into registers a step ahead.
 void stageThroughRegisters(tile::FuncOp kernel, bool hasMatrices);

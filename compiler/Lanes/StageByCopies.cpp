@@ -84,25 +84,13 @@ private:
     for (const Stage &stage : staged)
       if (IRMapping none; isFixed(stage) && !stage.same)
         copy(stage, {}, none);
-    // If the loop might not run, a warpgroup's accumulators would leave it through moves, and ptxas would wait for each
-    // product. So the loop runs at least once, and counts its iterations to show that to LLVM.
-    Value step = loop.getStep(), lower = loop.getLowerBound();
-    upper = loop.getUpperBound();
-    isCounted = ofWarpgroups && !getConstantIntValue(upper) &&
-                llvm::all_of(staged, [](const Stage &stage) { return hasDepthLimit(stage.load); });
-    Start start{lower, upper, step, {}};
-    if (isCounted) {
-      Value one = constant(b, 1);
-      upper = arith::MaxSIOp::create(b, upper, arith::AddIOp::create(b, lower, one));
-      Value length =
-          arith::AddIOp::create(b, arith::SubIOp::create(b, upper, lower), arith::SubIOp::create(b, step, one));
-      start.from = constant(b, 0), start.by = one;
-      start.to = arith::MaxSIOp::create(b, arith::DivUIOp::create(b, length, step), one);
-    }
-    Value at = lower;
+    bool runsOnce = ofWarpgroups && !getConstantIntValue(loop.getUpperBound()) &&
+                    llvm::all_of(staged, [](const Stage &stage) { return hasDepthLimit(stage.load); });
+    Start start = beginSteps(runsOnce);
+    Value at = loop.getLowerBound();
     for (int64_t s = 0; s < lead; ++s) {
       copyAt(at, constant(b, s));
-      at = arith::AddIOp::create(b, at, step);
+      at = arith::AddIOp::create(b, at, loop.getStep());
     }
     // The loop carries the number of the tile that it reads and the number of the tile that it copies.
     start.numbers = {constant(b, 0), constant(b, lead)};
@@ -112,9 +100,7 @@ private:
   Value beginStep(Value counter, ValueRange numbers) override {
     current = numbers[0], ahead = numbers[1];
     WaitOp::create(b, lead - 1);
-    k = counter;
-    if (isCounted)
-      k = arith::AddIOp::create(b, loop.getLowerBound(), arith::MulIOp::create(b, k, loop.getStep()));
+    k = counterOf(counter);
     // Right after the barrier all lanes are at the same place, and no multiplication hides what they do before they
     // multiply. In a step of several products that is a small part, and registers are scarce at the step's end, so such
     // a loop copies early.
@@ -277,8 +263,8 @@ private:
   // For the loop that is being rebuilt:
   DotOp ofWarpgroups; // the product that warpgroups compute, or null
   int64_t stages = 0, lead = 0;
-  bool isCounted = false, isEarly = false;
-  Value upper, k, current, ahead;
+  bool isEarly = false;
+  Value k, current, ahead;
   /// The rings of the previous loop.
   struct {
     Block *block = nullptr;
@@ -291,14 +277,16 @@ private:
 
 void heddle::stageByCopies(tile::FuncOp kernel, const TargetProfile &profile) { CopyPipeline(kernel, profile).run(); }
 
+bool heddle::isOnlyProduct(scf::ForOp loop, DotOp product) {
+  return loop.getNumRegionIterArgs() == 1 && product.getAccumulator() == loop.getRegionIterArg(0) &&
+         loop.getYieldedValues()[0] == product.getResult() && product->hasOneUse() && !product.getTransposeLhs() &&
+         product.getTransposeRhs();
+}
+
 bool heddle::isWarpgroupProduct(scf::ForOp loop, DotOp product) {
-  if (loop.getNumRegionIterArgs() != 1)
-    return false;
   auto lhs = product.getLhs().getDefiningOp<LoadOp>(), rhs = product.getRhs().getDefiningOp<LoadOp>();
   int64_t depth = cast<RankedTensorType>(product.getLhs().getType()).getDimSize(1);
-  return product.getAccumulator() == loop.getRegionIterArg(0) && loop.getYieldedValues()[0] == product.getResult() &&
-         product->hasOneUse() && !product.getTransposeLhs() && product.getTransposeRhs() && canReadShared(lhs, depth) &&
-         canReadShared(rhs, depth);
+  return isOnlyProduct(loop, product) && canReadShared(lhs, depth) && canReadShared(rhs, depth);
 }
 
 bool heddle::hasDepthLimit(LoadOp operand) {

@@ -24,13 +24,19 @@ public:
   void runOnOperation() override {
     tile::FuncOp kernel = getOperation();
     if (kernel.getMapping() == LaneMapping::Tensor && profile->tensor.copiesAhead && profile->tensor.stages > 1)
-      return stageByCopies(kernel, *profile);
+      return stageForTensorCores(kernel);
     std::optional<KernelLayouts> layouts = KernelLayouts::of(kernel, *profile);
     if (layouts && layouts->throughMemory)
       stageThroughRegisters(kernel, layouts->hasMatrices);
   }
 
 private:
+  void stageForTensorCores(tile::FuncOp kernel) {
+    stageByCopies(kernel, *profile);
+    if (profile->tensor.warpgroup > 0)
+      stageRounded(kernel, *profile);
+  }
+
   const TargetProfile *profile = nullptr;
 };
 
@@ -76,6 +82,25 @@ void LoopPipeline::rebuild() {
   endLoop(results);
   loop.replaceAllUsesWith(results);
   loop.erase();
+}
+
+LoopPipeline::Start LoopPipeline::beginSteps(bool runsOnce) {
+  Value lower = loop.getLowerBound(), step = loop.getStep();
+  upper = loop.getUpperBound();
+  isCounted = runsOnce;
+  if (!runsOnce)
+    return {lower, upper, step, {}};
+  Value one = constant(b, 1);
+  upper = arith::MaxSIOp::create(b, upper, arith::AddIOp::create(b, lower, one));
+  Value length = arith::AddIOp::create(b, arith::SubIOp::create(b, upper, lower), arith::SubIOp::create(b, step, one));
+  Value count = arith::MaxSIOp::create(b, arith::DivUIOp::create(b, length, step), one);
+  return {constant(b, 0), count, one, {}};
+}
+
+Value LoopPipeline::counterOf(Value counter) {
+  if (!isCounted)
+    return counter;
+  return arith::AddIOp::create(b, loop.getLowerBound(), arith::MulIOp::create(b, counter, loop.getStep()));
 }
 
 void LoopPipeline::choose(function_ref<bool(LoadOp)> isChosen, bool asInMemory) {

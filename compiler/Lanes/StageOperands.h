@@ -21,8 +21,10 @@ std::unique_ptr<Pass> createUseWarpgroupsPass(const TargetProfile &profile);
 
 inline Value constant(ImplicitLocOpBuilder &b, int64_t value) { return arith::ConstantIndexOp::create(b, value); }
 
-/// Returns true if the loop does nothing with its only value but add a product to it, whose operands it loads, and
-/// warpgroups can read these operands from shared memory.
+/// Returns true if the loop does nothing with its only value but add a product to it.
+bool isOnlyProduct(scf::ForOp loop, tile::DotOp product);
+
+/// The same, if the loop loads the product's operands, and warpgroups can read them from shared memory as they are.
 bool isWarpgroupProduct(scf::ForOp loop, tile::DotOp product);
 
 /// Returns true if an operand's places past the end of the contracted dimension read as zero.

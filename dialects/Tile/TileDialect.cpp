@@ -102,9 +102,8 @@ LogicalResult SwizzledAttr::verifyLayout(ArrayRef<int64_t> shape, function_ref<I
   if (shape.size() != 2 || columns < group || !llvm::isPowerOf2_64(columns))
     return emitError() << "swizzles rows of 8, 16, 32, ... elements, got " << columns;
   int64_t rows = getPanelRows();
-  if (rows != 0 && (columns % kPanelColumns != 0 || rows < 0 || rows % group != 0 || shape[0] % rows != 0))
-    return emitError() << "cuts " << shape[0] << " x " << columns << " elements into panels of " << rows << " x "
-                       << kPanelColumns;
+  if (rows < 0 || rows % group != 0 || (rows != 0 && shape[0] % rows != 0))
+    return emitError() << "cuts " << shape[0] << " rows into panels of " << rows;
   return success();
 }
 
@@ -271,8 +270,8 @@ static LogicalResult verifyRows(Operation *op, Value rows, Value tile) {
 LogicalResult StoreOp::verify() {
   if (failed(verifyElement(*this, getMemory(), getValue())) || failed(verifyMembers(*this, getTo() != nullptr)))
     return failure();
-  if (getSwizzle(getMemory().getType()))
-    return emitOpError() << "writes to swizzled memory, as only copy can: " << getMemory().getType();
+  if (getSwizzle(getMemory().getType()) && !typeOf(getValue()).getElementType().isF32())
+    return emitOpError() << "writes 16-bit elements to swizzled memory, as only copy can: " << getMemory().getType();
   return getTo() ? verifyRows(*this, getTo(), getValue()) : success();
 }
 
@@ -327,8 +326,16 @@ LogicalResult SharedOp::verify() {
   MemRefType type = getResult().getType();
   if (!type.hasStaticShape() || !isShared(type))
     return emitOpError() << "expects a matrix of known size in a workgroup's memory, got " << type;
-  if (getSwizzle(type) && type.getElementTypeBitWidth() != 16)
-    return emitOpError() << "swizzles 16-bit elements, got " << type;
+  SwizzledAttr layout = getSwizzle(type);
+  if (!layout)
+    return success();
+  // Tensor cores read f32 from panels only.
+  bool isRounded = type.getElementType().isF32() && layout.getPanelRows() != 0;
+  if (type.getElementTypeBitWidth() != 16 && !isRounded)
+    return emitOpError() << "swizzles 16-bit elements, and f32 in panels, got " << type;
+  int64_t panelColumns = 16 * SwizzledAttr::kPanelColumns / type.getElementTypeBitWidth();
+  if (layout.getPanelRows() != 0 && type.getDimSize(1) % panelColumns != 0)
+    return emitOpError() << "has panels of " << panelColumns << " columns, got " << type;
   return success();
 }
 

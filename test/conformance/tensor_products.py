@@ -1,7 +1,8 @@
 """Compares matmuls on tensor cores and on processors with numpy: no operand transposed, the left one or the right one,
 in sizes that tiles divide and that they do not, and with dynamic rows. Operands are small multiples of 1/8, so that
 every product and every sum is exact in any precision. With --precision=bf16x3, which does not round to 8 bits, operands are
-normal numbers, and results are within 1e-5 of float64's by norm.
+normal numbers, and results are within 1e-5 of float64's by norm. With --precision=tf32 operands are a little nearer to
+zero than these multiples, to which they must be rounded.
 
     tensor_products.py --bin build/bin [--target=NAME] [--precision=NAME] [--instruction=TEXT]
 
@@ -129,10 +130,11 @@ def main():
     random = np.random.default_rng(5)
     is_exact = arguments.precision != "bf16x3"
     draw = lambda *shape: (random.integers(-8, 9, shape) / 8 if is_exact else random.normal(size=shape)).astype(np.float32)
+    given = lambda x: x * np.float32(1 - 2 ** -13) if arguments.precision == "tf32" else x
     worst = 0
     on_cuda, on_processor = (arguments.target.startswith(kind) for kind in ("cuda", "cpu"))
     cases = {f"{form}_{m}x{n}x{k}{'_free' * free}": (form, m, n, k, free)
-             for free, sizes in ((False, SIZES + ODD * on_processor), (True, DYNAMIC)) for m, n, k in sizes for form in FORMS}
+             for free, sizes in ((False, SIZES + ODD * (on_processor or arguments.precision == "tf32")), (True, DYNAMIC)) for m, n, k in sizes for form in FORMS}
     panel = PANELS.get(arguments.target, 0)
     decoding = {f"decode_{form}_{m}x{n}x{k}_{bits}": (form, bits, m, n, k, panel * (form == "panels"))
                 for m, n, k in DECODING for form in ("nn", "nt", "panels") for bits in (32, 8, 4)
@@ -161,7 +163,8 @@ def main():
             have = sum(arguments.instruction in inspect("--kernel", kernel) for kernel in kernels if "matmul" in kernel)
             print(f"{have} kernels have {arguments.instruction}")
             # 16-bit rows that are not a multiple of 16 bytes are not copied asynchronously.
-            deep = [name for name, (form, m, _, k, _) in cases.items() if k >= 64 and not (form == "tn" and m % 8)]
+            needs_copies = arguments.precision != "tf32"
+            deep = [name for name, (form, m, _, k, _) in cases.items() if k >= 64 and not (needs_copies and form == "tn" and m % 8)]
             failed += have < len(deep)
         session = calls.Session(tools, f"{folder}/products.heddle", folder)
         for name, (form, m, n, k, free) in cases.items():
@@ -169,7 +172,7 @@ def main():
                 rows, depth = (m, count) if free and form == "tn" else (count or m, k)
                 x, w = draw(rows, depth), draw(depth, n)
                 inputs = {"x": x.T if form == "tn" else x, "w": w.T if form == "nt" else w}
-                (actual,) = session.call(name, {key: np.ascontiguousarray(value) for key, value in inputs.items()}, ["y"])
+                (actual,) = session.call(name, {key: np.ascontiguousarray(given(value)) for key, value in inputs.items()}, ["y"])
                 expected = x.astype(np.float64) @ w.astype(np.float64)
                 if not is_exact:
                     error = np.linalg.norm(actual - expected) / np.linalg.norm(expected)

@@ -303,7 +303,8 @@ TEST_F(WgmmaFaultTest, FormsThatAreNotKnown) {
   refused("m64n64k16", "m64n72k16", "a vector of 36 registers is needed");
   refused("f32.bf16.bf16", "f16.f16.f16", "this form of wgmma is not known");
   refused("f32.bf16.bf16", "f32.bf16.f16", "this form of wgmma is not known");
-  refused("f32.bf16.bf16", "f32.tf32.tf32", "this form of wgmma is not known");
+  refused("f32.bf16.bf16", "f32.tf32.tf32", "the shape m64n64k16 is not for factors of tf32");
+  refused("f32.bf16.bf16", "f32.f32.f32", "this form of wgmma is not known");
   refused(", p, 1, 1, 0, 0;", ", p, 1, 2, 0, 0;", "operand 6 must be 1 or -1");
   refused(", p, 1, 1, 0, 0;", ", p, 1, 1, 0, 2;", "operand 8 must be 0 or 1");
   refused(", p, 1, 1, 0, 0;", ", p, 1, 1, 0;", "8 operands are needed");

@@ -12,7 +12,7 @@ protected:
     std::string message;
     ASSERT_EQ(run(what, program(what), message), emulator::kSuccess) << message;
     auto have = download<float>(out, size_t(what.threads) * what.n / 2);
-    unsigned depth = 16 * what.steps;
+    unsigned depth = what.depth();
     for (unsigned thread = 0; thread < what.threads; ++thread)
       for (unsigned i = 0; i < what.n / 2; ++i) {
         unsigned lane = thread % 32, row = thread / 32 % 4 * 16 + lane / 4 + 8 * (i / 2 % 2);
@@ -34,6 +34,15 @@ TEST_F(WgmmaTest, BothKMajor) {
 }
 TEST_F(WgmmaTest, AddsToWhatWasThere) { check({.a = {}, .b = {.base = kB}, .n = 40, .adds = true}); }
 TEST_F(WgmmaTest, F16) { check({.a = {}, .b = {.base = kB}, .n = 128, .type = "f16", .adds = true}); }
+TEST_F(WgmmaTest, TF32) {
+  check({.a = {}, .b = {.base = kB}, .n = 128, .type = "tf32", .adds = true});
+  check({.a = {.row = 64, .stride = 512},
+         .b = {.row = 64, .stride = 512, .base = kB},
+         .n = 40,
+         .steps = 2,
+         .type = "tf32"});
+  check({.a = {}, .b = {.base = kB}, .n = 64, .type = "tf32", .registersOfA = true});
+}
 TEST_F(WgmmaTest, SubtractsProducts) {
   check({.a = {}, .b = {.base = kB}, .n = 16, .adds = true, .scaleA = -1});
   check({.a = {}, .b = {.base = kB}, .n = 16, .scaleB = -1});

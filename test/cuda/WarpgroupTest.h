@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <random>
 
 namespace heddle::test {
@@ -18,15 +19,15 @@ struct SharedLayout {
   unsigned stride = 1024;
   unsigned base = 0; // bytes from the beginning of shared memory
 
-  // Returns the byte offset of element (mn, k). In K-major layouts, k stays within one row.
-  unsigned at(unsigned mn, unsigned k) const {
+  // Returns the byte offset of element (mn, k), which has `bytes`. In K-major layouts, k stays within one row.
+  unsigned at(unsigned mn, unsigned k, unsigned bytes) const {
     unsigned along = transposed ? mn : k, across = transposed ? k : mn;
-    unsigned piece = along / 8, pieces = row / 16;
-    unsigned inRow = (piece % pieces ^ across % 8 * row / 128) * 16 + along % 8 * 2;
+    unsigned piece = along * bytes / 16, pieces = row / 16;
+    unsigned inRow = (piece % pieces ^ across % 8 * row / 128) * 16 + along * bytes % 16;
     unsigned far = row == 16 && transposed ? stride : leading, atom = row == 16 && transposed ? leading : stride;
     return base + across / 8 * atom + across % 8 * row + piece / pieces * far + inRow;
   }
-  // Returns the descriptor of the 16 columns of k that begin at 16 * `step`.
+  // Returns the descriptor of step `step` along k.
   uint64_t descriptor(unsigned step) const {
     unsigned atK = row == 16 ? 2 * leading * step : transposed ? 2 * stride * step : 32 * step;
     uint64_t kind = row == 16 ? 0 : row == 128 ? 1 : row == 64 ? 2 : 3;
@@ -36,20 +37,26 @@ struct SharedLayout {
 
 struct WarpgroupCase {
   SharedLayout a, b;
-  unsigned n = 64, steps = 4; // `steps` of 16 along k
+  unsigned n = 64, steps = 4; // `steps` of 32 bytes along k
   std::string type = "bf16";
   bool registersOfA = false;
   bool adds = false; // accumulates onto existing sums, all 5
   int scaleA = 1, scaleB = 1;
   unsigned threads = 128;
+
+  unsigned bytes() const { return type == "tf32" ? 4 : 2; } // of an element
+  unsigned depthOfStep() const { return 32 / bytes(); }
+  unsigned depth() const { return steps * depthOfStep(); }
 };
 
 class WarpgroupTest : public EmulatorTest {
 protected:
   static constexpr unsigned kBytes = 48 << 10;
 
-  static uint16_t encode(const std::string &type, int value) {
+  static uint32_t encode(const std::string &type, int value) {
     auto real = static_cast<float>(value);
+    if (type == "tf32")
+      return std::bit_cast<uint32_t>(real) | 0x1fff; // wgmma ignores these bits
     if (type == "bf16")
       return static_cast<uint16_t>(std::bit_cast<uint32_t>(real) >> 16);
     if (value == 0)
@@ -61,28 +68,33 @@ protected:
 
   // Fills the operands, and the rest of shared memory with NaN.
   void fill(const WarpgroupCase &what) {
-    unsigned depth = 16 * what.steps;
+    unsigned depth = what.depth(), bytes = what.bytes();
     for (auto *matrix : {&a, &b}) {
       matrix->resize(size_t(matrix == &a ? 64 : what.n) * depth);
       for (int &value : *matrix)
         value = static_cast<int>(random() % 9) - 4;
     }
     image.assign(kBytes / 2, 0x7fff);
+    auto put = [&](unsigned at, int value) {
+      uint32_t bits = encode(what.type, value);
+      std::memcpy(reinterpret_cast<char *>(image.data()) + at, &bits, bytes);
+    };
     for (unsigned k = 0; k < depth; ++k) {
       for (unsigned m = 0; m < 64 && !what.registersOfA; ++m)
-        image[what.a.at(m, k) / 2] = encode(what.type, a[m * depth + k]);
+        put(what.a.at(m, k, bytes), a[m * depth + k]);
       for (unsigned n = 0; n < what.n; ++n)
-        image[what.b.at(n, k) / 2] = encode(what.type, b[n * depth + k]);
+        put(what.b.at(n, k, bytes), b[n * depth + k]);
     }
-    // Fragments are laid out as for mma.m16n8k16, for each warp's 16 rows.
+    // Fragments are laid out as for mma.m16n8k16, or m16n8k8 for tf32, for each warp's 16 rows.
+    unsigned together = 4 / bytes; // elements of a register
     fragments.assign(size_t(what.threads) * what.steps * 4, 0);
     for (unsigned thread = 0; thread < what.threads; ++thread)
-      for (unsigned i = 0; i < what.steps * 8; ++i) {
-        unsigned lane = thread % 32, v = i % 8;
-        unsigned row = thread / 32 % 4 * 16 + lane / 4 + (v / 2 % 2) * 8;
-        unsigned column = i / 8 * 16 + lane % 4 * 2 + v % 2 + v / 4 * 8;
-        fragments[(thread * what.steps * 8 + i) / 2] |= uint32_t(encode(what.type, a[row * depth + column]))
-                                                        << (16 * (i % 2));
+      for (unsigned i = 0; i < what.steps * 4 * together; ++i) {
+        unsigned lane = thread % 32, r = i / together % 4;
+        unsigned row = thread / 32 % 4 * 16 + lane / 4 + r % 2 * 8;
+        unsigned column = i / (4 * together) * what.depthOfStep() + together * (lane % 4 + r / 2 * 4) + i % together;
+        fragments[thread * what.steps * 4 + i / together] |= encode(what.type, a[row * depth + column])
+                                                             << (16 * (i % together));
       }
   }
 
@@ -96,7 +108,7 @@ protected:
   // The form in which LLVM prints inline assembly.
   static std::string multiplication(const WarpgroupCase &what, unsigned step) {
     std::string n = std::to_string(what.n), adds = what.adds || step ? "1" : "0";
-    std::string shape = "m64n" + n + "k16.f32." + what.type + "." + what.type;
+    std::string shape = "m64n" + n + "k" + std::to_string(what.depthOfStep()) + ".f32." + what.type + "." + what.type;
     std::string text = "  add.s64 %rd5, %rd4, " + std::to_string(int64_t(what.a.descriptor(step))) +
                        ";\n  add.s64 %rd6, %rd4, " + std::to_string(int64_t(what.b.descriptor(step))) +
                        ";\n  mov.u32 %r9, " + adds + ";\n  // begin inline asm\n  {\n.reg .pred p;\n" +
@@ -104,9 +116,12 @@ protected:
                        list("%f", 0, what.n / 2) + ", ";
     text += what.registersOfA ? list("%r", 20 + 4 * step, 4) : "%rd5";
     text += ", %rd6, p, " + std::to_string(what.scaleA) + ", " + std::to_string(what.scaleB);
-    if (!what.registersOfA)
+    bool hasFlags = what.type != "tf32";
+    if (hasFlags && !what.registersOfA)
       text += what.a.transposed ? ", 1" : ", 0";
-    return text + (what.b.transposed ? ", 1;\n}\n" : ", 0;\n}\n") + "  // end inline asm\n";
+    if (hasFlags)
+      text += what.b.transposed ? ", 1" : ", 0";
+    return text + ";\n}\n  // end inline asm\n";
   }
 
   static std::string program(const WarpgroupCase &what) {

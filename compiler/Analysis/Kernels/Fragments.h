@@ -30,6 +30,12 @@ inline constexpr llvm::StringLiteral kTensorFloatAttrName = "heddle.tf32";
 /// such operands from device memory to registers, and more results leave too few registers for that.
 inline constexpr int64_t kMostTensorFloatColumns = 128;
 
+/// The columns of a panel of #tile.swizzled, which has rows of 128 bytes: 64, or 32 for f32. Groups of 16 bytes stay
+/// together: eight elements, or four of f32. Stores of tiles to panels of f32 round them to tf32.
+inline int64_t panelColumns(Type element) {
+  return 16 * tile::SwizzledAttr::kPanelColumns / element.getIntOrFloatBitWidth();
+}
+
 /// Returns true if the element type is 16-bit floating point. Such values serve only as operands of matmuls.
 inline bool isTensorOperand(Type type) {
   Type element = getElementTypeOrSelf(type);

@@ -9,7 +9,8 @@ void Translator::addWarpgroups(std::map<std::string, Entry> &table) {
   static const std::string modifiers = [] {
     std::string all = "fence commit_group wait_group mma_async sync aligned";
     for (unsigned n = 8; n <= 256; n += 8)
-      all += " m64n" + std::to_string(n) + "k16";
+      for (const char *depth : {"k8", "k16"})
+        all += " m64n" + std::to_string(n) + depth;
     return all;
   }();
   table.insert({{"wgmma", {&Translator::wgmma, modifiers.c_str()}},
@@ -107,23 +108,29 @@ void Translator::requireWritesInLoop() {
 }
 
 // wgmma.mma_async.sync.aligned.shape.f32.type.type d, a, b-desc, scale-d, imm-scale-a, imm-scale-b{, imm-trans-a},
-// imm-trans-b. A is a descriptor, or four registers, which have no imm-trans-a.
+// imm-trans-b. A is a descriptor, or four registers, which have no imm-trans-a. Factors of tf32 have neither.
 void Translator::multiplyWarpgroup() {
   Site *site = collectiveSite(Collective::WarpgroupMultiply);
   std::vector<Type> all = types();
-  if (at->opcode.size() != 8 || all.size() != 3 || at->opcode[5] != "f32" || at->opcode[6] != at->opcode[7] ||
-      (at->opcode[6] != "f16" && at->opcode[6] != "bf16") || at->opcode[4].compare(0, 4, "m64n") != 0)
+  static const std::map<std::string, MmaType> kinds = {
+      {"f16", MmaType::F16}, {"bf16", MmaType::BF16}, {"tf32", MmaType::TF32}};
+  auto kind = at->opcode.size() == 8 ? kinds.find(at->opcode[6]) : kinds.end();
+  if (kind == kinds.end() || all.size() != 3 || at->opcode[5] != "f32" || at->opcode[6] != at->opcode[7] ||
+      at->opcode[4].compare(0, 4, "m64n") != 0)
     fail("this form of wgmma is not known");
-  site->type = at->opcode[6] == "f16" ? MmaType::F16 : MmaType::BF16;
-  site->depth = 16;
+  site->type = kind->second;
+  bool wide = site->type == MmaType::TF32;
+  site->depth = wide ? 8 : 16;
   site->columns = static_cast<uint16_t>(std::stoul(at->opcode[4].substr(4)));
+  if (at->opcode[4] != "m64n" + std::to_string(site->columns) + "k" + std::to_string(site->depth))
+    fail("the shape " + at->opcode[4] + " is not for factors of " + at->opcode[6]);
   unsigned sums = site->columns / 2;
   if (operand(0).kind != Operand::Vector || operand(0).items.size() != sums)
     fail("a vector of " + std::to_string(sums) + " registers is needed for the sums");
   site->registersOfA = operand(1).kind == Operand::Vector;
   if (site->registersOfA && operand(1).items.size() != 4)
     fail("a vector of 4 registers is needed for the first factor");
-  size_t immediates = site->registersOfA ? 3 : 4;
+  size_t immediates = wide ? 2 : site->registersOfA ? 3 : 4;
   if (at->operands.size() != 4 + immediates)
     fail(std::to_string(4 + immediates) + " operands are needed");
   auto immediate = [&](size_t i, uint64_t one, uint64_t other) {
@@ -134,8 +141,8 @@ void Translator::multiplyWarpgroup() {
   };
   bool negatedA = immediate(4, 1, ~uint64_t(0)), negatedB = immediate(5, 1, ~uint64_t(0));
   site->negated = negatedA != negatedB;
-  site->transposedA = !site->registersOfA && immediate(6, 0, 1);
-  site->transposedB = immediate(3 + immediates, 0, 1);
+  site->transposedA = !wide && !site->registersOfA && immediate(6, 0, 1);
+  site->transposedB = !wide && immediate(3 + immediates, 0, 1);
   requireFence();
   if (site->registersOfA)
     requireWritesInLoop();

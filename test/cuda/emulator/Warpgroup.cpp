@@ -10,8 +10,8 @@
 namespace heddle::emulator {
 namespace {
 
-constexpr unsigned kDepth = 16; // 16-bit elements: 32 bytes
-constexpr uint32_t kPiece = 16; // bytes that are contiguous in every layout: eight elements
+constexpr unsigned kMostDepth = 16, kDepthBytes = 32; // 16 elements of 16 bits, or 8 of tf32
+constexpr uint32_t kPiece = 16; // bytes that are contiguous in every layout: eight elements, or four
 
 // A matrix in shared memory, described by its descriptor. Eight rows of `row` bytes form an atom, in which the pieces
 // of a row are swizzled by the row's number. Rows run along k if the matrix is K-major, otherwise along m or n.
@@ -28,7 +28,7 @@ struct Matrix {
   bool swizzled() const { return row > kPiece; }
 
   uint32_t swizzle(uint32_t address) const { return address ^ (address >> 3 & (row - kPiece)); }
-  // Elements (mn, 8 half) to (mn, 8 half + 7) of a K-major matrix.
+  // The first or second half of the elements of row mn of a K-major matrix.
   uint32_t alongK(uint32_t mn, uint32_t half) const {
     return swizzle(start + mn / 8 * stride + mn % 8 * row + half * (swizzled() ? kPiece : leading));
   }
@@ -52,7 +52,7 @@ struct Matrix {
     if (start % atom / row)
       return "the matrix begins at shared address " + hexadecimal(start) + ", within eight rows of " +
              std::to_string(row) + " bytes, which are swizzled together";
-    uint32_t length = transposed ? std::min(2 * extent, row) : 2 * kDepth;
+    uint32_t length = transposed ? std::min(2 * extent, row) : kDepthBytes;
     if (start % row + length > row)
       return "the matrix begins at shared address " + hexadecimal(start) + " and goes on past the end of its row of " +
              std::to_string(row) + " bytes";
@@ -154,41 +154,47 @@ void Block::multiplyWarpgroup(const Site &site, Thread *const lanes[32]) {
   require("B", descriptorB, matrixB.problem(descriptorB, site.columns));
 
   const float *half = halfTable();
+  const bool wide = site.type == MmaType::TF32;
+  const unsigned ofPiece = wide ? 4 : 8, ofRegister = wide ? 1 : 2;
   auto element = [&](uint16_t bits) { return double(site.type == MmaType::F16 ? half[bits] : fromBFloat(bits)); };
+  // Element i of a piece, or of a register.
+  auto elementOf = [&](const uint32_t *words, uint32_t i) {
+    return wide ? double(fromTensorFloat(words[i])) : element(static_cast<uint16_t>(words[i / 2] >> (16 * (i % 2))));
+  };
   warp.reads.push_back({&site, {}});
   std::vector<uint32_t> &addresses = warp.reads.back().addresses;
-  auto piece = [&](uint32_t address, uint16_t (&elements)[8]) {
+  auto piece = [&](uint32_t address, uint32_t (&words)[4]) {
     Thread *lane = lanes[addresses.size() % 32];
-    std::memcpy(elements, sharedAccess(lane, &site, address, kPiece, Access::Read), kPiece);
+    std::memcpy(words, sharedAccess(lane, &site, address, kPiece, Access::Read), kPiece);
     checkFenced(lane, &site, address, kPiece);
     addresses.push_back(address);
     noteReader(&site, address, kPiece, 1);
   };
   // Loads `count` rows of A or columns of B, beginning with `from`.
-  auto load = [&](const Matrix &matrix, uint32_t from, uint32_t count, double (*to)[kDepth]) {
-    uint16_t elements[8];
+  auto load = [&](const Matrix &matrix, uint32_t from, uint32_t count, double (*to)[kMostDepth]) {
+    uint32_t words[4];
     for (uint32_t mn = 0; !matrix.transposed && mn < count; ++mn)
-      for (uint32_t part = 0; part < kDepth / 8; ++part) {
-        piece(matrix.alongK(from + mn, part), elements);
-        for (uint32_t i = 0; i < 8; ++i)
-          to[mn][8 * part + i] = element(elements[i]);
+      for (uint32_t part = 0; part < kDepthBytes / kPiece; ++part) {
+        piece(matrix.alongK(from + mn, part), words);
+        for (uint32_t i = 0; i < ofPiece; ++i)
+          to[mn][ofPiece * part + i] = elementOf(words, i);
       }
     for (uint32_t part = 0; matrix.transposed && part < count / 8; ++part)
-      for (uint32_t k = 0; k < kDepth; ++k) {
-        piece(matrix.alongMN(from / 8 + part, k), elements);
+      for (uint32_t k = 0; k < site.depth; ++k) {
+        piece(matrix.alongMN(from / 8 + part, k), words);
         for (uint32_t i = 0; i < 8; ++i)
-          to[8 * part + i][k] = element(elements[i]);
+          to[8 * part + i][k] = elementOf(words, i);
       }
   };
 
-  double a[16][kDepth], b[256][kDepth];
+  double a[16][kMostDepth], b[256][kMostDepth];
   if (!site.registersOfA)
     load(matrixA, first->warpIndex % 4 * 16, 16, a);
   for (unsigned lane = 0; site.registersOfA && lane < 32; ++lane)
     for (unsigned r = 0; r < 4; ++r)
-      for (unsigned e = 0; e < 2; ++e)
-        a[lane / 4 + 8 * (r % 2)][2 * (lane % 4) + 8 * (r / 2) + e] =
-            element(static_cast<uint16_t>(lanes[lane]->slots[kSlotOfA + r] >> (16 * e)));
+      for (unsigned e = 0; e < ofRegister; ++e)
+        a[lane / 4 + 8 * (r % 2)][ofRegister * (lane % 4 + 4 * (r / 2)) + e] =
+            elementOf(&lanes[lane]->slots[kSlotOfA + r], e);
   load(matrixB, 0, site.columns, b);
   if (site.negated)
     for (auto &row : a)
@@ -201,11 +207,11 @@ void Block::multiplyWarpgroup(const Site &site, Thread *const lanes[32]) {
       uint32_t &slot = lanes[lane]->slots[kSlotOfSums + v];
       const double *row = a[lane / 4 + 8 * (v / 2 % 2)], *column = b[8 * (v / 4) + 2 * (lane % 4) + v % 2];
       float sum = adds ? std::bit_cast<float>(slot) : 0;
-      for (unsigned k = 0; k < kDepth; k += 8) {
+      for (unsigned k = 0; k < site.depth; k += ofPiece) { // products that are added at once
         double products[8];
-        for (unsigned i = 0; i < 8; ++i)
+        for (unsigned i = 0; i < ofPiece; ++i)
           products[i] = row[k + i] * column[k + i];
-        sum = addTruncated(sum, products, 8);
+        sum = addTruncated(sum, products, ofPiece);
       }
       slot = std::bit_cast<uint32_t>(sum);
     }

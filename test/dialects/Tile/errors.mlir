@@ -522,23 +522,34 @@ func.func private @narrow(memref<64x4xbf16, #tile.swizzled, #gpu.address_space<w
 
 // -----
 
-// expected-error @+1 {{cuts 64 x 32 elements into panels of 64 x 64}}
-func.func private @narrow(memref<64x32xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>>)
+func.func @narrow_panel() {
+  // expected-error @+1 {{has panels of 64 columns, got 'memref<64x32xbf16}}
+  %a = tile.shared : memref<64x32xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>>
+  return
+}
 
 // -----
 
-// expected-error @+1 {{cuts 72 x 64 elements into panels of 36 x 64}}
+func.func @narrow_panel_of_f32() {
+  // expected-error @+1 {{has panels of 32 columns, got 'memref<64x16xf32}}
+  %a = tile.shared : memref<64x16xf32, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>>
+  return
+}
+
+// -----
+
+// expected-error @+1 {{cuts 72 rows into panels of 36}}
 func.func private @eights(memref<72x64xbf16, #tile.swizzled<panel_rows = 36>, #gpu.address_space<workgroup>>)
 
 // -----
 
-// expected-error @+1 {{cuts 96 x 64 elements into panels of 64 x 64}}
+// expected-error @+1 {{cuts 96 rows into panels of 64}}
 func.func private @cut(memref<96x64xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>>)
 
 // -----
 
 func.func @elements() {
-  // expected-error @+1 {{swizzles 16-bit elements, got 'memref<64x64xf32}}
+  // expected-error @+1 {{swizzles 16-bit elements, and f32 in panels, got 'memref<64x64xf32}}
   %a = tile.shared : memref<64x64xf32, #tile.swizzled, #gpu.address_space<workgroup>>
   return
 }
@@ -562,7 +573,7 @@ func.func @loaded_panel(%s: memref<64x64xbf16, #tile.swizzled<panel_rows = 64>, 
 // -----
 
 func.func @stored(%t: tensor<64x64xbf16>, %s: memref<64x64xbf16, #tile.swizzled, #gpu.address_space<workgroup>>, %i: index) {
-  // expected-error @+1 {{writes to swizzled memory, as only copy can}}
+  // expected-error @+1 {{writes 16-bit elements to swizzled memory, as only copy can}}
   tile.store %t, %s[%i, %i] : tensor<64x64xbf16>, memref<64x64xbf16, #tile.swizzled, #gpu.address_space<workgroup>>
   return
 }

@@ -150,7 +150,8 @@ std::optional<BlockTile> heddle::chooseBlock(const TargetProfile &profile, const
 }
 
 bool heddle::usesWarpgroups(const TargetProfile &profile, const TensorProduct &product) {
-  return profile.tensor.warpgroup > 0 && product.bits == 16 && product.k >= tile::SwizzledAttr::kPanelColumns;
+  int64_t panelColumns = 16 * tile::SwizzledAttr::kPanelColumns / product.bits;
+  return profile.tensor.warpgroup > 0 && product.k >= panelColumns;
 }
 
 double heddle::costOfTensorTile(const TargetProfile &profile, const TensorProduct &product, TensorTile tile) {
@@ -172,12 +173,13 @@ double heddle::costOfTensorTile(const TargetProfile &profile, const TensorProduc
 TensorTile heddle::chooseTensorTile(const TargetProfile &profile, const TensorProduct &product) {
   constexpr int64_t fewestSubgroups = 4, fewestRows = 16, fewestColumns = 32;
   // Wider operands leave room for fewer sums in a lane. Operands that stay in shared memory leave room for more.
-  int64_t sums = profile.tensor.rows * profile.tensor.columns * 16 / product.bits, columns = sums / profile.tensor.rows;
   bool warpgroups = usesWarpgroups(profile, product);
-  if (warpgroups)
-    columns *= 2;
+  int64_t sums = profile.tensor.rows * profile.tensor.columns;
+  if (!warpgroups)
+    sums = sums * 16 / product.bits;
+  int64_t columns = (warpgroups ? 2 : 1) * sums / profile.tensor.rows;
   auto fits = [&](TensorTile tile) {
-    int64_t step = (tile.allRows() + tile.columns) * profile.tensor.depth * product.bits / 8;
+    int64_t step = (tile.allRows() + tile.columns) * profile.tensor.depth * 2; // a depth of wider operands is shorter
     return !warpgroups ||
            kFewestWarpgroupStages * step <= profile.tensor.sharedBytesOfLane * profile.lanes * tile.subgroups;
   };
@@ -197,7 +199,8 @@ TensorTile heddle::chooseTensorTile(const TargetProfile &profile, const TensorPr
 
 bool heddle::isPersistent(const TargetProfile &profile, const TensorProduct &product, TensorTile tile) {
   int64_t down = llvm::divideCeil(product.m, tile.allRows()), across = llvm::divideCeil(product.n, tile.columns);
-  return profile.tensor.producers > 0 && product.parts == 1 && usesWarpgroups(profile, product) &&
+  // Producers copy, and cannot round f32 operands to tf32.
+  return profile.tensor.producers > 0 && product.parts == 1 && product.bits == 16 && usesWarpgroups(profile, product) &&
          tile.subgroups == 2 * profile.tensor.warpgroup && down > 1 && across > 1 &&
          down * across > profile.processors && down * across <= profile.limits.workgroups;
 }
