@@ -225,26 +225,60 @@ struct RotaryKernel : KernelOpInterface::ExternalModel<RotaryKernel, RotaryOp> {
     Matrix matrix = *Matrix::of(typeOf(rotary.getResult()));
     // A lane has both columns of a pair in one register if they are adjacent, and in two tiles otherwise.
     bool neighbours = rotary.getNeighbours();
-    int64_t half = typeOf(rotary.getFrequencies()).getDimSize(0), turned = rotary.getTurnedColumns(),
-            width = rotary.getHeadColumns(), heads = matrix.columns / width;
+    int64_t half = typeOf(rotary.getFrequencies()).getDimSize(0), width = rotary.getHeadColumns(),
+            heads = matrix.columns / width;
     int64_t unit = std::gcd(half, width); // parts of heads begin at its multiples
     emitter.setMapping(tile::LaneMapping::Columns);
     emitter.setVector({unit, emitter.getVector()});
     emitter.narrowVector(unit, /*fewest=*/neighbours ? 2 : 1);
     int64_t run = emitter.getLanes() * emitter.getVector();
     int64_t columns = run * std::min<int64_t>(emitter.getProfile().elementwise.runs, llvm::divideCeil(half, run));
-    int64_t rows = matrix.isDynamic() ? emitter.getProfile().elementwise.rows : 1;
+    // A thread turns all heads of a row, so that it computes a row's sines only once.
+    bool ownsHeads = emitter.getProfile().registers > 0;
+    int64_t rows = matrix.isDynamic() && !ownsHeads ? emitter.getProfile().elementwise.rows : 1;
     int64_t subgroups = emitter.joinSubgroups(llvm::divideCeil(emitter.maximumRows(matrix), rows) * heads);
     rows = std::max(matrix.rows == 1 ? 1 : rows * subgroups, emitter.fewestRows(matrix, subgroups));
     Value first = emitter.mul(emitter.setGrid(0, half, {}, columns), columns);
     Value row = emitter.mul(emitter.setGrid(1, matrix.rows, matrix.size, rows), rows);
-    Value head = emitter.mul(emitter.setGrid(2, heads, {}, 1), matrix.columns / heads);
-    Value rowLimit = matrix.isDynamic() || matrix.rows % rows != 0 ? emitter.rowsOf(matrix) : Value();
+    Value ofHead = ownsHeads ? Value() : emitter.mul(emitter.setGrid(2, heads, {}, 1), width);
+    bool isWhole = ownsHeads ? rows == 1 : !matrix.isDynamic() && matrix.rows % rows == 0;
+    Value rowLimit = isWhole ? Value() : emitter.rowsOf(matrix);
+    Value limit = half % columns == 0 ? Value() : emitter.index(half);
+    Value frequency = emitter.evaluate(rotary.getFrequencies(), {emitter.index(0), first, 1, columns, {}, limit});
+    Value position = emitter.evaluate(rotary.getPositions(), {row, emitter.index(0), rows, 1, rowLimit, {}});
+    position = arith::SIToFPOp::create(b, emitter.tileType(rows, 1), position);
+    Value angle = arith::MulFOp::create(b, emitter.broadcast(position, rows, columns),
+                                        emitter.broadcast(frequency, rows, columns));
+    Value sine = math::SinOp::create(b, angle), cosine = math::CosOp::create(b, angle);
+    auto turn = [&](Value column) {
+      return turnHead(rotary, emitter, {row, column, rows, columns, rowLimit, {}}, first, sine, cosine);
+    };
+    if (!ownsHeads)
+      return turn(ofHead);
+    LogicalResult result = success();
+    emitter.loop(emitter.index(0), emitter.index(heads), 1, heads, {}, [&](Value head, ValueRange) {
+      result = turn(emitter.mul(head, width));
+      return SmallVector<Value>();
+    });
+    return result;
+  }
+
+private:
+  /// Turns the columns of a head that begins at `head`, from its column `first` on.
+  static LogicalResult turnHead(RotaryOp rotary, KernelEmitter &emitter, const Place &head, Value first, Value sine,
+                                Value cosine) {
+    auto &b = emitter.builder();
+    Matrix matrix = *Matrix::of(typeOf(rotary.getResult()));
+    int64_t half = typeOf(rotary.getFrequencies()).getDimSize(0), turned = rotary.getTurnedColumns(),
+            width = rotary.getHeadColumns(), rows = head.rows, columns = head.columns;
     auto placeOf = [&](int64_t from) {
-      Value begin = emitter.add(head, emitter.index(from));
+      Place place = head;
+      Value begin = emitter.add(head.column, emitter.index(from));
       int64_t length = std::min(half, width - from);
-      Value limit = length % columns == 0 && length == half ? Value() : emitter.add(begin, emitter.index(length));
-      return Place{row, emitter.add(begin, first), rows, columns, rowLimit, limit};
+      place.column = emitter.add(begin, first);
+      if (length % columns != 0 || length != half)
+        place.columnLimit = emitter.add(begin, emitter.index(length));
+      return place;
     };
     for (int64_t from = turned; from < width; from += half) { // columns that are not turned
       Place place = placeOf(from);
@@ -252,22 +286,16 @@ struct RotaryKernel : KernelOpInterface::ExternalModel<RotaryKernel, RotaryOp> {
       if (failed(emitter.finish(matrix, place)))
         return failure();
     }
-    auto wide = [&](Value tile) { return emitter.broadcast(tile, rows, columns); };
     auto mul = [&](Value x, Value y) -> Value { return arith::MulFOp::create(b, x, y); };
-    Value limit = half % columns == 0 ? Value() : emitter.index(half);
-    Value frequency = emitter.evaluate(rotary.getFrequencies(), {emitter.index(0), first, 1, columns, {}, limit});
-    Value position = emitter.evaluate(rotary.getPositions(), {row, emitter.index(0), rows, 1, rowLimit, {}});
-    Value angle = mul(wide(arith::SIToFPOp::create(b, emitter.tileType(rows, 1), position)), wide(frequency));
-    Value sine = math::SinOp::create(b, angle), cosine = math::CosOp::create(b, angle);
     bool inverse = rotary.getInverse();
-    if (neighbours) {
+    if (rotary.getNeighbours()) {
       Place place = placeOf(0);
       Value x = emitter.evaluate(rotary.getInput(), place), one = emitter.constantInt(1, columns, 1);
       Value isSecond = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                              arith::AndIOp::create(b, emitter.indices(place, 1), one), one);
       Value sign = arith::SelectOp::create(b, isSecond, emitter.constant(1, columns, inverse ? -1 : 1),
                                            emitter.constant(1, columns, inverse ? 1 : -1));
-      Value other = mul(tile::SwapOp::create(b, x), mul(sine, wide(sign)));
+      Value other = mul(tile::SwapOp::create(b, x), mul(sine, emitter.broadcast(sign, rows, columns)));
       emitter.define(rotary.getResult(), place, arith::AddFOp::create(b, mul(x, cosine), other));
       return emitter.finish(matrix, place);
     }

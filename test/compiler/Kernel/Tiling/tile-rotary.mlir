@@ -1,6 +1,7 @@
 // Rotary positions: a lane has pairs of columns, and computes an angle's sine and cosine once. Prologue and epilogue
 // are computed on the way.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-count-costs,heddle-tile,canonicalize,cse)' | FileCheck %s
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-count-costs,heddle-tile{target=cpu:x86-64-v3},canonicalize,cse)' | FileCheck %s --check-prefix=THREAD
 heddle.size @tokens max 256
 !rows = tensor<?x24xf32, #heddle.dims<"tokens">>
 !numbers = tensor<?xi32, #heddle.dims<"tokens">>
@@ -65,3 +66,13 @@ func.func @row() -> tensor<2xf32> {
 // CHECK-LABEL: tile.func @numbers_2(
 // CHECK: arith.cmpi eq
 // CHECK: arith.select
+
+// A thread turns all heads of a row by the same sines.
+// THREAD: tile.launch @rotary_addf_mulf_Tx24({{.*}}) grid [#tile.grid<"", 1, 1>, #tile.grid<"tokens", 1, 1>, #tile.grid<"", 1, 1>]
+// THREAD-LABEL: tile.func @rotary_addf_mulf_Tx24(
+// THREAD: %[[SINE:.*]] = math.sin %{{.*}} : tensor<1x4xf32>
+// THREAD: scf.for %{{.*}} = %c0 to %c3 step %c1 {
+// THREAD-NOT: math.sin
+// THREAD: arith.mulf %{{.*}}, %[[SINE]]
+// THREAD-COUNT-2: tile.store
+// THREAD: tile.return
