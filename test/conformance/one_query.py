@@ -91,6 +91,26 @@ def attend(kind, query, key, value, sinks):
     return result
 
 
+def attend_all(kind, inputs, heads, key_heads, sinks, keys):
+    """Returns the result of all queries in float64. `keys` has the rows of each query's keys."""
+    query, key, value = (inputs[name].astype(np.float64) for name in ("query", "key", "value"))
+    width, expected = query.shape[1] // heads, np.zeros_like(query)
+    for q, own in enumerate(keys):
+        for head in range(heads):
+            at = slice(head * width, (head + 1) * width)
+            key_head = head * key_heads // heads
+            key_at = slice(key_head * width, (key_head + 1) * width)
+            expected[q, at] = attend(kind, query[q, at], key[own, key_at], value[own, key_at], sinks.astype(np.float64))(head)
+    return expected
+
+
+def agrees(name, result, expected):
+    error = np.abs(result - expected).max() / np.abs(expected).max()
+    good = bool(error <= BOUND)  # not if it is NaN
+    print(f"{'ok  ' if good else 'FAIL'} {name:<24} {error:.1e}")
+    return good
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
@@ -135,20 +155,10 @@ def main():
                     unused[starts[0]:starts[-1] + lengths[-1]] = False
                     given |= {name: np.where(unused[:, None], np.float32(np.nan), inputs[name]) for name in ("key", "value")}
                 (result,) = session.call(f"{kind}_{width}x{heads}x{key_heads}", given, ["result"])
-                wide = {name: inputs[name].astype(np.float64) for name in ("query", "key", "value")}
-                expected = np.zeros_like(wide["query"])
-                for s, length in enumerate(lengths):
-                    own = rows[s, :length] if by_rows else np.arange(starts[s], starts[s] + length)
-                    for head in range(heads):
-                        at = slice(head * width, (head + 1) * width)
-                        key_head = head * key_heads // heads
-                        key_at = slice(key_head * width, (key_head + 1) * width)
-                        expected[s, at] = attend(kind, wide["query"][s, at], wide["key"][own, key_at],
-                                                 wide["value"][own, key_at], sinks.astype(np.float64))(head)
-                error = np.abs(result - expected).max() / np.abs(expected).max()
-                bad = not error <= BOUND  # NaN is bad, too
-                failed += bad
-                print(f"{'FAIL' if bad else 'ok  '} {kind:<10} {heads} ({key_heads}) x {width:<4} {error:.1e}")
+                keys = [rows[s, :length] if by_rows else np.arange(starts[s], starts[s] + length)
+                        for s, length in enumerate(lengths)]
+                expected = attend_all(kind, inputs, heads, key_heads, sinks, keys)
+                failed += not agrees(f"{kind} {heads} ({key_heads}) x {width}", result, expected)
         session.close()
     sys.exit(failed != 0)
 

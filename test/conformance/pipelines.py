@@ -25,7 +25,7 @@ FAMILIES = [("VEGA10",), ("NAVI10",), ("NAVI21",), ("GFX1100", "NAVI31")]
 # have half as many registers.
 SUBGROUPS = {"VEGA10": (64, 2)}
 SUBGROUPS_OF_NAVI = (32, 4)
-# Four SIMD units share so many bytes: on VEGA10 they are a compute unit, on NAVI two.
+# Bytes of shared memory of four SIMD units, which are one compute unit on VEGA10 and two on NAVI.
 SHARED_BYTES = {"VEGA10": 64 << 10}
 SHARED_BYTES_OF_NAVI = 128 << 10
 MILLISECONDS = 2000  # for a kernel
