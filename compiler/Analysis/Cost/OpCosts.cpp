@@ -154,7 +154,7 @@ struct AttentionCost
       return counter.keys(attention) * (type.getDimSize(1) * type.getElementTypeBitWidth() / 8);
     return Amount::bytes(type);
   }
-  /// Of the results for parts of the keys, only those of parts with keys are written.
+  /// If keys are in parts, only the results of parts that have keys are written.
   Amount countBytesWritten(Operation *op, unsigned result, CostCounter &counter) const {
     auto type = cast<RankedTensorType>(op->getResult(result).getType());
     if constexpr (std::is_same_v<AttentionLike, AttentionOp>)

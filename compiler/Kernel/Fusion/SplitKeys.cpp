@@ -24,7 +24,7 @@ namespace {
 /// heads' columns in its second cache (docs/cpu-kernels.md).
 constexpr int64_t kPartKeys = 128;
 constexpr int64_t kMostParts = 64;
-/// Parts have a multiple of so many keys, which steps of kernels divide.
+/// The number of keys of a part is a multiple of this, and so of the steps of kernels.
 constexpr int64_t kStep = 32;
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
@@ -45,7 +45,8 @@ struct SplitKeysPass : mlir::heddle::impl::SplitKeysPassBase<SplitKeysPass> {
   }
 
 private:
-  /// Returns true if the scores of a key depend on neither its index nor other parts' keys.
+  /// Returns true if attention to a part can be computed without the index of its first key, and if nothing but the result
+  /// is used.
   static bool suits(AttentionOp op) {
     if (!op.getQuerySize().empty() || op.getSeed() || !op.getMask().empty() || op.getPartKeys() != 0 ||
         !op.getLogSumExp().use_empty())

@@ -20,7 +20,7 @@ struct Attention {
   int64_t pairKeys = 0;         // keys per query and head, if scores are in memory
   bool hasTensorOperands = false;
   int64_t parts = 1, partKeys = 0; // parts of a query's keys that have results of their own, and the keys of each
-  bool together = false;           // neighbouring queries, each alone in its sequence, are the rows of a tile
+  bool together = false;           // a tile's rows are neighbouring queries, each the only one of its sequence
   int64_t members = 1;             // tile rows per query: the heads of its group, one after the other
 
   static Value keyRowsOf(AttentionOp op) { return op.getKeyRows(); }

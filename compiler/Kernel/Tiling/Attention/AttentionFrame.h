@@ -21,8 +21,9 @@ public:
 
   /// Returns true if the op's workgroups can own a single query (OneQuery).
   static bool isOfOneQuery(AttentionOp op);
-  /// Returns true if the workgroups own neighbouring queries that are alone in their sequences (Attention::together).
-  /// There are so many that they must share keys, and a thread has room for the keys' panels.
+  /// Returns true if a workgroup owns neighbouring queries, each the only one of its sequence (Attention::together). A call
+  /// has more queries than half of the rows of keys, so many queries share a key. On a processor, a thread also has room
+  /// for the keys' panels.
   static bool areTogether(AttentionOp op, KernelEmitter &emitter);
 
   /// `products`: the number of matmuls of the head's width in a step (AttentionSharing::Work).
@@ -125,8 +126,8 @@ private:
     Value begin, end;
   };
   Span keysOf(Value query);
-  Span unite(const Span &a, const Span &b);
-  Value overlap(const Span &a, const Span &b);
+  Span unite(const Span &one, const Span &other);
+  Value overlap(const Span &one, const Span &other);
   /// `emit` for neighbouring queries.
   void emitTogether(function_ref<void()> body);
   /// Returns the range of the run's rows that the tile's queries visit, and finds the keys of each of its rows.

@@ -1,6 +1,7 @@
-// Queries that are alone in their sequences, but whose neighbours see nearly the same keys: the tokens of a prompt. A
-// workgroup owns several of them, and visits a run's keys for all of its queries. A run is made of neighbouring queries,
-// each of which shares keys with the one before. So no row between a run's first and last key is without a query.
+// Each token of a prompt is a query that is the only one of its sequence, and its neighbours see nearly the same keys. A
+// workgroup owns several of these queries. It visits the keys of a run once for all queries of the run. A run is made of
+// neighbouring queries, each of which shares keys with the query before. So every row between a run's first key and its
+// last one is a key of one of its queries.
 #include "compiler/Kernel/Tiling/Attention/AttentionFrame.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -31,13 +32,13 @@ AttentionFrame::Span AttentionFrame::keysOf(Value query) {
   return {start, emitter.add(start, emitter.loadIndex(attention.keyLengths, query))};
 }
 
-AttentionFrame::Span AttentionFrame::unite(const Span &a, const Span &b_) {
-  return {b.createOrFold<arith::MinSIOp>(a.begin, b_.begin), b.createOrFold<arith::MaxSIOp>(a.end, b_.end)};
+AttentionFrame::Span AttentionFrame::unite(const Span &one, const Span &other) {
+  return {b.createOrFold<arith::MinSIOp>(one.begin, other.begin), b.createOrFold<arith::MaxSIOp>(one.end, other.end)};
 }
 
-Value AttentionFrame::overlap(const Span &a, const Span &b_) {
+Value AttentionFrame::overlap(const Span &one, const Span &other) {
   auto isLess = [&](Value x, Value y) { return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, y); };
-  return arith::AndIOp::create(b, isLess(a.begin, b_.end), isLess(b_.begin, a.end));
+  return arith::AndIOp::create(b, isLess(one.begin, other.end), isLess(other.begin, one.end));
 }
 
 void AttentionFrame::emitTogether(function_ref<void()> body) {

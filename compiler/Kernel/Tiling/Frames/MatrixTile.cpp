@@ -103,8 +103,8 @@ std::vector<MatrixTile> heddle::candidateTiles(const TargetProfile &profile, con
     for (int64_t whole = 1; whole == 1 || (whole <= most && whole * distributed <= profile.simt.accumulators); ++whole)
       if (isTile(profile, product, {whole, distributed}))
         tiles.push_back({costOfTile(profile, product, {whole, distributed}), {whole, distributed}});
-  // A call of a kernel for few rows often has fewer than these. Of tiles with the same cost, those with the fewest rows
-  // then compute the fewest that nobody needs.
+  // A call of a kernel for few rows often has fewer rows than the kernel is made for. If two tiles cost the same, the one
+  // with fewer rows then computes fewer rows that the call does not have.
   bool hasFewRows = profile.registers > 0 && !profile.fewRows.empty() && product.m <= profile.fewRows.back();
   auto rowsOf = [&](MatrixTile tile) { return hasFewRows ? ThreadTile(product, tile).rows : 0; };
   llvm::stable_sort(tiles, [&](const auto &a, const auto &b) {
