@@ -124,6 +124,32 @@ TEST_P(ThreadPoolTest, launchesFollowEachOther) {
   }
 }
 
+// Binding 0: for each workgroup, the thread that ran it, as a hash. Those of the second half take long.
+void noteThread(const uint64_t *bindings, const uint32_t *grid, uint32_t first, uint32_t count, void *) {
+  for (uint32_t i = first; i < first + count; ++i) {
+    if (i >= grid[0] / 2)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    reinterpret_cast<size_t *>(bindings[0])[i] = std::hash<std::thread::id>()(std::this_thread::get_id());
+  }
+}
+
+TEST(LaunchSharesTest, aThreadWhoseShareIsEmptyTakesFromOthers) {
+  constexpr uint32_t count = 200;
+  std::vector<size_t> threads(count);
+  uint64_t binding = reinterpret_cast<uint64_t>(threads.data());
+  LaunchTask task;
+  task.entry = noteThread;
+  task.bindings = &binding;
+  task.reset(count, 1, 1);
+  static ThreadPool &pool = ThreadPool::create(2);
+  LaunchRun run{std::span(&task, 1), pool.threads()};
+  pool.run(run);
+  const size_t own = std::hash<std::thread::id>()(std::this_thread::get_id());
+  EXPECT_EQ(std::ranges::count(threads, 0u), 0);
+  EXPECT_EQ(threads.front(), own) << "the caller's share comes first";
+  EXPECT_NE(std::ranges::count(threads.begin() + count / 2, threads.end(), own), 0);
+}
+
 // A token of a small model is hundreds of launches. The best of many runs counts, because other work delays a thread.
 TEST(LaunchCostTest, anEmptyLaunchTakesLessThanTwoMicroseconds) {
 #ifdef HEDDLE_SANITIZERS

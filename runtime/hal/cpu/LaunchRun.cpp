@@ -21,7 +21,8 @@ void LaunchTask::reset(uint32_t x, uint32_t y, uint32_t z, const LaunchTask *pre
   isShort = cost > 0 && cost * static_cast<float>(total) < kShortTask;
   owner = previous && previous->isShort && !followsPrevious ? previous->owner + 1 : 0;
   chunk = cost > 0 ? std::max(1u, static_cast<uint32_t>(std::min(kShortChunk / cost, 1e6f))) : 1;
-  next.store(0, std::memory_order_relaxed);
+  for (std::atomic<uint32_t> &count : taken)
+    count.store(0, std::memory_order_relaxed);
   done.store(0, std::memory_order_relaxed);
 }
 
@@ -32,22 +33,29 @@ uint64_t now() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
 }
 
-// Takes workgroups of a task: large chunks at first and smaller ones towards the end, so that the threads finish
-// together. Returns their number and sets `first` to the first of them.
-uint32_t take(LaunchTask &task, unsigned threads, uint32_t &first) {
-  uint32_t next = task.next.load(std::memory_order_relaxed);
-  while (next < task.total) {
-    uint32_t left = task.total - next, least = std::min(task.chunk, (task.total + threads - 1) / threads);
-    uint32_t count = threads == 1 || task.isShort ? left : std::min(left, std::max(least, left / (2 * threads)));
-    if (task.next.compare_exchange_weak(next, next + count, std::memory_order_relaxed)) {
-      first = next;
-      return count;
+} // namespace
+
+// Takes workgroups for a thread, of its own share if any are left: large chunks at first and smaller ones towards the
+// end, so that the threads finish together. Returns their number and sets `first` to the first of them.
+uint32_t LaunchRun::take(LaunchTask &task, unsigned thread, uint32_t &first) const {
+  const unsigned shares = task.isShort ? 1 : std::min(threads, LaunchTask::kMostShares);
+  const unsigned sharers = (threads + shares - 1) / shares;
+  const uint32_t equal = task.total / shares, more = task.total % shares; // so many shares have one workgroup more
+  for (unsigned i = 0, share = thread % shares; i < shares; ++i, share = share + 1 == shares ? 0 : share + 1) {
+    std::atomic<uint32_t> &taken = task.taken[share];
+    const uint32_t size = equal + (share < more);
+    uint32_t old = taken.load(std::memory_order_relaxed);
+    while (old < size) {
+      uint32_t left = size - old, least = std::min(task.chunk, (size + sharers - 1) / sharers);
+      uint32_t count = threads == 1 || task.isShort ? left : std::min(left, std::max(least, left / (2 * sharers)));
+      if (taken.compare_exchange_weak(old, old + count, std::memory_order_relaxed)) {
+        first = share * equal + std::min(share, more) + old;
+        return count;
+      }
     }
   }
   return 0;
 }
-
-} // namespace
 
 void LaunchRun::waitFor(LaunchTask &task, unsigned thread, bool crowded) {
   if (task.isShort && !task.isDone())
@@ -56,17 +64,15 @@ void LaunchRun::waitFor(LaunchTask &task, unsigned thread, bool crowded) {
 }
 
 void LaunchRun::workOn(LaunchTask &task, unsigned thread, bool crowded) {
-  if (task.next.load(std::memory_order_relaxed) >= task.total)
-    return;
   auto waitForEarlier = [&] {
     for (uint32_t earlier : task.after)
       waitFor(tasks[earlier], thread, crowded);
   };
   // A thread that takes its chunk before it waits begins at once afterwards. With more threads than processors it might
   // not run when it could begin.
-  if (crowded)
+  if (crowded && !task.isDone())
     waitForEarlier();
-  uint32_t first = 0, count = take(task, threads, first);
+  uint32_t first = 0, count = take(task, thread, first);
   if (count == 0)
     return;
   if (!crowded)
@@ -74,7 +80,7 @@ void LaunchRun::workOn(LaunchTask &task, unsigned thread, bool crowded) {
   std::byte *own = scratch ? scratch + thread * scratchStride : nullptr;
   if (own)
     std::fill_n(own, kLaunchBytes, std::byte(0xff));
-  for (; count != 0; count = take(task, threads, first)) {
+  for (; count != 0; count = take(task, thread, first)) {
     uint64_t begin = ticks();
     task.entry(task.bindings, task.grid, first, count, own + (own ? kLaunchBytes : 0));
     if (thread == 0 || task.isShort)

@@ -3,13 +3,16 @@
 
 #include "runtime/hal/cpu/Image.h"
 
+#include <array>
 #include <atomic>
 #include <span>
 #include <vector>
 
 namespace heddle::hal::cpu {
 
-// A launch with workgroups. The fields before `next` are set before a run and only read during it.
+// A launch with workgroups. The fields before `taken` are set before a run and only read during it. Each thread has a
+// share of the workgroups: neighbours, the same ones in every launch with as many workgroups. So it reads weights in a
+// single run, and finds in its cache what it wrote for the launch before. A thread whose share is empty takes from others.
 struct alignas(64) LaunchTask {
   ImageEntry entry = nullptr;
   const uint64_t *bindings = nullptr;   // addresses of the arguments
@@ -22,9 +25,11 @@ struct alignas(64) LaunchTask {
   bool isShort = false; // one thread runs all of it, because sharing it takes longer
   uint32_t owner = 0;   // the thread that runs a short task, modulo the threads that take part
 
-  // Counters that several threads write are in lines of their own.
-  alignas(64) std::atomic<uint32_t> next = 0; // the first workgroup that no thread has taken
-  alignas(64) std::atomic<uint32_t> done = 0; // number of finished workgroups
+  // Counters that several threads write are in lines of their own. If there are more threads, several have a share.
+  static constexpr unsigned kMostShares = 16;
+  alignas(
+      64) std::array<std::atomic<uint32_t>, kMostShares> taken = {}; // workgroups of each share, from its first one on
+  alignas(64) std::atomic<uint32_t> done = 0;                        // number of finished workgroups
   uint32_t measured = 0; // workgroups that the caller's thread has run; of a short task, those of its thread
   uint64_t spent = 0;    // that thread's time in the kernel, in ticks (Ticks.h)
 
@@ -41,8 +46,8 @@ struct TaskTime {
   uint64_t begin = 0, end = 0;
 };
 
-// Every thread walks the tasks in order. It takes a chunk of a task's workgroups, waits for the tasks that this task
-// must follow, runs the chunk, and takes further chunks until none are left. If a task took less than a microsecond in
+// Every thread walks the tasks in order. It takes a chunk of its share of a task's workgroups, waits for the tasks that
+// this task must follow, runs the chunk, and takes further chunks, at last those of other shares, until none are left. If a task took less than a microsecond in
 // the previous run, a single thread runs it: the caller's, or the next one if the task before is short too and need not
 // be waited for. A thread that has to wait for a short task runs it itself, if its owner has not begun. Two tasks overlap
 // if neither waits for the other. There is no deadlock: a thread that has workgroups of a task waits only for earlier
@@ -65,6 +70,7 @@ struct LaunchRun {
   void waitForAll(bool crowded);
 
 private:
+  uint32_t take(LaunchTask &task, unsigned thread, uint32_t &first) const;
   void workOn(LaunchTask &task, unsigned thread, bool crowded);
   void waitFor(LaunchTask &task, unsigned thread, bool crowded);
 };
