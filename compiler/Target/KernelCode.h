@@ -21,6 +21,7 @@ struct KernelCode {
   bool int16 = false;                     // the device must support 16-bit integers
   uint32_t cooperativeSide = 0;           // rows of its cooperative matrices; 0: it has none
   uint32_t sharedBytes = 0;               // per workgroup
+  bool persistent = false;                // any number of workgroups along x does all the work
   std::string binary;                     // the assembled code; may be empty
   uint32_t registers = 0, spillBytes = 0; // per lane, as the assembler reports
 };

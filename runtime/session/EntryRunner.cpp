@@ -39,7 +39,7 @@ EntryRunner::EntryRunner(DeviceState &state, const schema::Entry &entry, bool se
       const schema::Grid &grid = *launch->grid()->Get(axis);
       key[3 * axis] = static_cast<uint32_t>(grid.size());
       key[3 * axis + 1] = grid.tile();
-      key[3 * axis + 2] = static_cast<uint32_t>(groupsOfShard(*launch, axis).value_or(grid.repeat()));
+      key[3 * axis + 2] = static_cast<uint32_t>(groupsHere(*launch, axis, grid.repeat()));
     }
     auto [found, added] = known.try_emplace(key, static_cast<uint32_t>(countRun.size()));
     if (added)
@@ -48,12 +48,13 @@ EntryRunner::EntryRunner(DeviceState &state, const schema::Entry &entry, bool se
   }
 }
 
-// The workgroups along an axis along which this rank runs only its share; nullopt for other axes.
-std::optional<uint64_t> EntryRunner::groupsOfShard(const schema::Launch &launch, flatbuffers::uoffset_t axis) const {
-  const schema::Shard *shard = launch.shard();
-  if (!shard || shard->axis() != axis)
-    return std::nullopt;
-  return (state.shards.ownRows(shard->variable()).count + shard->tile() - 1) / shard->tile();
+uint64_t EntryRunner::groupsHere(const schema::Launch &launch, flatbuffers::uoffset_t axis, uint64_t groups) const {
+  if (const schema::Shard *shard = launch.shard(); shard && shard->axis() == axis)
+    return (state.shards.ownRows(shard->variable()).count + shard->tile() - 1) / shard->tile();
+  bool isPersistent = axis == 0 && state.target.kernels()->Get(launch.kernel())->persistent();
+  uint32_t processors = state.device.info().processors;
+  return isPersistent && processors > 0 && launch.grid()->Get(axis)->size() < 0 ? std::min<uint64_t>(groups, processors)
+                                                                                : groups;
 }
 
 // Restricts a sharded launch to this rank's rows.
@@ -161,7 +162,7 @@ Status EntryRunner::computeCounts(std::span<const int32_t> sizes) {
     }
     std::array<uint32_t, 3> count{};
     for (flatbuffers::uoffset_t axis = 0; axis < 3; ++axis) {
-      uint64_t groups = groupsOfShard(*launch, axis).value_or(workgroups(*launch->grid()->Get(axis), sizes));
+      uint64_t groups = groupsHere(*launch, axis, workgroups(*launch->grid()->Get(axis), sizes));
       uint32_t limit = state.device.info().maxWorkgroups[axis];
       if (groups > limit)
         return makeError(ErrorKind::Unsupported, "entry '", view(entry.name()), "': kernel '",

@@ -50,7 +50,9 @@ private:
   Status write(std::span<const hal::Upload> uploads);
   Result<std::vector<hal::Upload>> uploadsOf(const CallBinding &binding, Send send);
   Status computeCounts(std::span<const int32_t> sizes);
-  std::optional<uint64_t> groupsOfShard(const schema::Launch &launch, flatbuffers::uoffset_t axis) const;
+  // Of a launch's workgroups along an axis, returns the number that this device starts: those for its rank's share of
+  // the rows, or at most one for each processor if the kernel is persistent.
+  uint64_t groupsHere(const schema::Launch &launch, flatbuffers::uoffset_t axis, uint64_t groups) const;
   Status shard(const schema::Launch &launch, std::span<hal::Argument> arguments) const;
 
   DeviceState &state;

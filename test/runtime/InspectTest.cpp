@@ -161,6 +161,7 @@ TEST_F(InspectTest, saysWhatCudaCodeHolds) {
   kernel.registers = 17;
   kernel.spill_bytes = 12;
   kernel.shared_bytes = 2048;
+  kernel.persistent = true;
   module->targets[1]->entries[1]->launches.pop_back(); // a plan of its own, with one launch less
   flatbuffers::FlatBufferBuilder builder;
   schema::FinishModuleBuffer(builder, schema::Module::Pack(builder, module.get()));
@@ -170,7 +171,7 @@ TEST_F(InspectTest, saysWhatCudaCodeHolds) {
   Outcome run = inspect("c.heddle");
   EXPECT_EQ(run.exitCode, 0);
   EXPECT_NE(run.output.find("64 lanes     5 launches, 1.0 KiB of PTX, 5 bytes of cubin, 17 registers, spills 12 bytes, "
-                            "shared 2.0 KiB"),
+                            "shared 2.0 KiB, persistent\n"),
             std::string::npos)
       << run.output;
   auto json = nlohmann::json::parse(inspect("c.heddle --json").output, nullptr, false);
@@ -181,6 +182,7 @@ TEST_F(InspectTest, saysWhatCudaCodeHolds) {
   EXPECT_EQ(first["registers"], 17);
   EXPECT_EQ(first["spill_bytes"], 12);
   EXPECT_EQ(first["shared_bytes"], 2048);
+  EXPECT_EQ(first["persistent"], true);
   EXPECT_EQ(first["launches"], 5);
   EXPECT_EQ(second["launches"], 4) << "of the target's own plan";
   EXPECT_FALSE(second.contains("registers"));

@@ -341,6 +341,27 @@ TEST_P(SessionTest, launchesAreTimed) {
   EXPECT_FALSE(session->profile("none", inputs).ok());
 }
 
+TEST_P(SessionTest, aPersistentKernelHasAtMostAWorkgroupForEachProcessor) {
+  auto session = openChanged([](schema::ModuleT &m) {
+    for (auto &target : m.targets)
+      target->kernels[0]->persistent = true;
+    for (auto &entry : m.entries)
+      if (entry->name == "chain") {
+        entry->launches[0]->grid[0] = schema::Grid(-1, 1, 125);
+        entry->launches[1]->grid[0] = schema::Grid(-1, 1, 2);
+      }
+  });
+  ASSERT_TRUE(session);
+  HostTensor a = ramp(1000, 1);
+  const Input inputs[] = {{"a", a}};
+  auto profile = session->profile("chain", inputs);
+  ASSERT_TRUE(profile.ok()) << profile.message();
+  const uint32_t processors = session->device().processors;
+  auto expected = [&](uint32_t groups) { return processors ? std::min(groups, processors) : groups; };
+  EXPECT_EQ(profile->at(0).workgroups.x, expected(125));
+  EXPECT_EQ(profile->at(1).workgroups.x, expected(2));
+}
+
 TEST_P(SessionTest, launchesAreCounted) {
   auto session = openAdder();
   ASSERT_TRUE(session);

@@ -66,6 +66,7 @@ Json toJson(const Artifact &artifact) {
       if (!formatOf(*target).binaryName.empty())
         item.update({{"binary_bytes", binaryBytes(artifact, *target, i)},
                      {"shared_bytes", kernel.shared_bytes()},
+                     {"persistent", kernel.persistent()},
                      {"registers", kernel.registers()},
                      {"spill_bytes", kernel.spill_bytes()}});
       kernels.push_back(std::move(item));

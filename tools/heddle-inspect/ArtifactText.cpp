@@ -110,7 +110,7 @@ std::string codeText(const Artifact &artifact, const schema::Target &target, uin
   text += str(" of ", format.name, ", ", binary ? describeBytes(binary) + " of " : "no ", format.binaryName);
   if (kernel.registers()) // counted by the assembler
     text += str(", ", kernel.registers(), " registers, spills ", describeBytes(kernel.spill_bytes()));
-  return text + str(", shared ", describeBytes(kernel.shared_bytes()));
+  return text + str(", shared ", describeBytes(kernel.shared_bytes()), kernel.persistent() ? ", persistent" : "");
 }
 
 std::vector<uint64_t> arenaBlocks(const schema::Module &module, const schema::Target &target) {

@@ -233,6 +233,7 @@ Offset<schema::Kernel> ArtifactWriter::writeKernel(const KernelCode &code) {
   kernel.add_uses_float16(code.float16);
   kernel.add_uses_int16(code.int16);
   kernel.add_cooperative_side(code.cooperativeSide);
+  kernel.add_persistent(code.persistent);
   kernel.add_packed_code(code.words.size_in_bytes());
   kernel.add_packed_binary(code.binary.size());
   if (!code.entry.empty())

@@ -56,6 +56,7 @@ LogicalResult CudaBackend::serialize(Operation *kernel, const TargetProfile &pro
   code.subgroup = static_cast<uint32_t>(profile.lanes);
   if (auto shared = module->getAttrOfType<IntegerAttr>(kSharedBytesName))
     code.sharedBytes = static_cast<uint32_t>(shared.getInt());
+  code.persistent = main.walk([](NVVM::GridDimXOp) { return WalkResult::interrupt(); }).wasInterrupted();
   std::string ptx;
   if (failed(emitPtx(module, ptx)))
     return failure();

@@ -171,7 +171,7 @@ LogicalResult lowerExp2(math::Exp2Op op, math::Exp2Op::Adaptor adaptor, Conversi
 
 //===-- Lanes ---------------------------------------------------------------------------------------------------===//
 
-/// The id of a workgroup or lane along one dimension.
+/// The id of a workgroup or lane along one dimension, or the number of workgroups.
 template <typename Op, typename X, typename Y, typename Z>
 LogicalResult lowerId(Op op, typename Op::Adaptor, ConversionPatternRewriter &rewriter) {
   Type i32 = rewriter.getI32Type();
@@ -253,6 +253,7 @@ void heddle::populateKernelPatterns(const LLVMTypeConverter &converter, RewriteP
   populateMatrixPatterns(converter, patterns, VectorAlignment::Whole);
   addConversions(patterns, converter, /*benefit=*/2,
                  lowerId<gpu::BlockIdOp, NVVM::BlockIdXOp, NVVM::BlockIdYOp, NVVM::BlockIdZOp>,
+                 lowerId<gpu::GridDimOp, NVVM::GridDimXOp, NVVM::GridDimYOp, NVVM::GridDimZOp>,
                  lowerId<gpu::ThreadIdOp, NVVM::ThreadIdXOp, NVVM::ThreadIdYOp, NVVM::ThreadIdZOp>, lowerShuffle,
                  lowerShared, lowerSharedAddress, lowerAsyncCopy, lowerMmaSync, lowerBarrier, lowerExp2);
   patterns.add<LowerLdMatrix>(converter, patterns.getContext(), /*benefit=*/2);

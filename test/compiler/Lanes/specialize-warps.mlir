@@ -15,12 +15,13 @@
 // CHECK-DAG: tile.mbarrier_init %[[FULL]] arrivals 2
 // CHECK-DAG: tile.mbarrier_init %[[EMPTY]] arrivals 4
 // CHECK: gpu.barrier
+// CHECK: %[[COUNT:.*]] = gpu.grid_dim x
 // CHECK: %[[PRODUCES:.*]] = arith.cmpi eq, %{{.*}}, %c2
 // CHECK: scf.if %[[PRODUCES]] {
 // CHECK-NEXT: tile.registers 48
 // CHECK:   %[[NUMBER:.*]] = arith.subi %{{.*}}, %c8
 // CHECK:   %[[PAIR:.*]] = arith.divui %[[NUMBER]], %c2
-// CHECK:   scf.for %[[TILE:.*]] = %{{.*}} to %c100 step %c132 iter_args(%[[DONE:.*]] = %c0) -> (index) {
+// CHECK:   scf.for %[[TILE:.*]] = %{{.*}} to %c100 step %[[COUNT]] iter_args(%[[DONE:.*]] = %c0) -> (index) {
 // CHECK:     scf.for %[[I:.*]] = %{{.*}} to %c16 step %c2 {
 // CHECK:       %[[STEP:.*]] = arith.addi %[[DONE]], %[[I]]
 // CHECK:       %[[SLOT:.*]] = arith.remui %[[STEP]], %c4
@@ -55,12 +56,12 @@ tile.func @product(%x: memref<25600x1024xbf16>, %w: memref<1024x128xbf16>, %y: m
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
   %c100 = arith.constant 100 : index
-  %c132 = arith.constant 132 : index
+  %count = gpu.grid_dim x
   %c256 = arith.constant 256 : index
   %c1024 = arith.constant 1024 : index
   %zero = arith.constant dense<0.0> : tensor<256x128xf32>
   %first = gpu.block_id x
-  scf.for %tile = %first to %c100 step %c132 {
+  scf.for %tile = %first to %c100 step %count {
     %row = arith.muli %tile, %c256 : index
     %sum = scf.for %k = %c0 to %c1024 step %c64 iter_args(%a = %zero) -> (tensor<256x128xf32>) {
       %l = tile.load %x[%row, %k] {any_padding} : memref<25600x1024xbf16> -> tensor<256x64xbf16>
@@ -83,12 +84,12 @@ tile.func @meets(%x: memref<25600x1024xbf16>, %w: memref<1024x128xbf16>, %y: mem
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
   %c100 = arith.constant 100 : index
-  %c132 = arith.constant 132 : index
+  %count = gpu.grid_dim x
   %c256 = arith.constant 256 : index
   %c1024 = arith.constant 1024 : index
   %zero = arith.constant dense<0.0> : tensor<256x128xf32>
   %first = gpu.block_id x
-  scf.for %tile = %first to %c100 step %c132 {
+  scf.for %tile = %first to %c100 step %count {
     %row = arith.muli %tile, %c256 : index
     %sum = scf.for %k = %c0 to %c1024 step %c64 iter_args(%a = %zero) -> (tensor<256x128xf32>) {
       %l = tile.load %x[%row, %k] {any_padding} : memref<25600x1024xbf16> -> tensor<256x64xbf16>
@@ -113,7 +114,7 @@ tile.func @writes(%x: memref<25600x1024xbf16>, %w: memref<1024x128xbf16>, %y: me
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index
   %c100 = arith.constant 100 : index
-  %c132 = arith.constant 132 : index
+  %count = gpu.grid_dim x
   %c256 = arith.constant 256 : index
   %c1024 = arith.constant 1024 : index
   %zero = arith.constant dense<0.0> : tensor<256x128xf32>
@@ -122,7 +123,7 @@ tile.func @writes(%x: memref<25600x1024xbf16>, %w: memref<1024x128xbf16>, %y: me
   scf.for %i = %c0 to %c64 step %c1 {
     tile.store %row, %y[%i, %c0] : tensor<1x128xf32>, memref<25600x128xf32>
   }
-  scf.for %tile = %first to %c100 step %c132 {
+  scf.for %tile = %first to %c100 step %count {
     %from = arith.muli %tile, %c256 : index
     %sum = scf.for %k = %c0 to %c1024 step %c64 iter_args(%a = %zero) -> (tensor<256x128xf32>) {
       %l = tile.load %x[%from, %k] {any_padding} : memref<25600x1024xbf16> -> tensor<256x64xbf16>
@@ -146,7 +147,7 @@ tile.func @shares(%x: memref<25600x1024xbf16>, %w: memref<1024x128xbf16>, %y: me
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index
   %c100 = arith.constant 100 : index
-  %c132 = arith.constant 132 : index
+  %count = gpu.grid_dim x
   %c256 = arith.constant 256 : index
   %c1024 = arith.constant 1024 : index
   %zero = arith.constant dense<0.0> : tensor<256x128xf32>
@@ -156,7 +157,7 @@ tile.func @shares(%x: memref<25600x1024xbf16>, %w: memref<1024x128xbf16>, %y: me
   scf.for %i = %c0 to %c64 step %c1 {
     tile.store %row, %s[%i, %c0] : tensor<1x128xf32>, memref<64x128xf32, #gpu.address_space<workgroup>>
   }
-  scf.for %tile = %first to %c100 step %c132 {
+  scf.for %tile = %first to %c100 step %count {
     %from = arith.muli %tile, %c256 : index
     %sum = scf.for %k = %c0 to %c1024 step %c64 iter_args(%a = %zero) -> (tensor<256x128xf32>) {
       %l = tile.load %x[%from, %k] {any_padding} : memref<25600x1024xbf16> -> tensor<256x64xbf16>
@@ -184,11 +185,11 @@ tile.func @counted(%x: memref<?x25600xbf16>, %w: memref<?x128xbf16>, %y: memref<
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
   %c100 = arith.constant 100 : index
-  %c132 = arith.constant 132 : index
+  %count = gpu.grid_dim x
   %c256 = arith.constant 256 : index
   %zero = arith.constant dense<0.0> : tensor<256x128xf32>
   %first = gpu.block_id x
-  scf.for %tile = %first to %c100 step %c132 {
+  scf.for %tile = %first to %c100 step %count {
     %row = arith.muli %tile, %c256 : index
     %sum = scf.for %k = %c0 to %depth step %c64 iter_args(%a = %zero) -> (tensor<256x128xf32>) {
       %l = tile.load %x[%k, %row] rows(%depth) {transposed} : memref<?x25600xbf16> -> tensor<256x64xbf16>
@@ -219,12 +220,12 @@ tile.func @joined(%x: memref<25600x1024xbf16>, %w: memref<1024x128xbf16>, %v: me
   %c64 = arith.constant 64 : index
   %c100 = arith.constant 100 : index
   %c200 = arith.constant 200 : index
-  %c132 = arith.constant 132 : index
+  %count = gpu.grid_dim x
   %c256 = arith.constant 256 : index
   %c1024 = arith.constant 1024 : index
   %zero = arith.constant dense<0.0> : tensor<256x128xf32>
   %first = gpu.block_id x
-  scf.for %tile = %first to %c200 step %c132 {
+  scf.for %tile = %first to %c200 step %count {
     %isFirst = arith.cmpi ult, %tile, %c100 : index
     %own = arith.select %isFirst, %w, %v : memref<1024x128xbf16>
     %inMatmul = arith.remui %tile, %c100 : index

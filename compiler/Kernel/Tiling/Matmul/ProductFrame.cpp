@@ -203,9 +203,9 @@ std::pair<Value, Value> ProductFrame::placeInGroups(const Matrix &result, int64_
   auto remainder = [&](Value x, Value y) { return b.createOrFold<arith::RemUIOp>(x, y); };
   Value all = divide(emitter.add(emitter.rowsOf(result), emitter.index(rows - 1)), emitter.index(rows)), number;
   if (isPersistent) {
-    int64_t workgroups = emitter.getProfile().processors;
-    auto loop = scf::ForOp::create(b, emitter.setGrid(0, workgroups, {}, 1), emitter.mul(all, across),
-                                   emitter.index(workgroups));
+    // A device with fewer processors starts fewer workgroups (`persistent` in artifact.fbs).
+    Value first = emitter.setGrid(0, emitter.getProfile().processors, {}, 1);
+    auto loop = scf::ForOp::create(b, first, emitter.mul(all, across), gpu::GridDimOp::create(b, gpu::Dimension::x));
     b.setInsertionPointToStart(loop.getBody());
     number = loop.getInductionVar();
   } else {

@@ -35,8 +35,9 @@ func.func @few(%x: !few, %w: tensor<1024x1024xf32>) -> !few {
 // CHECK-SAME: %[[R:[a-z0-9]*]]: memref<?x1024xf32>, %[[S:[a-z0-9]*]]: memref<?x1024xf32>, %{{.*}}: index) attributes {mapping = #tile.mapping<tensor>, vector = 4 : i64, workgroup = 256 : i64}
 // Workgroups that run at once compute a compact part of the result: strips of eight tiles. The last strip may have
 // fewer.
-// CHECK: %[[BEGIN:.*]] = gpu.block_id x
-// CHECK: scf.for %[[NUMBER:.*]] = %[[BEGIN]] to %{{.*}} step %c132
+// CHECK-DAG: %[[BEGIN:.*]] = gpu.block_id x
+// CHECK-DAG: %[[COUNT:.*]] = gpu.grid_dim x
+// CHECK: scf.for %[[NUMBER:.*]] = %[[BEGIN]] to %{{.*}} step %[[COUNT]]
 // CHECK: %[[STRIP:.*]] = arith.divui %[[NUMBER]], %c32
 // CHECK: %[[FIRST:.*]] = arith.muli %[[STRIP]], %c8
 // CHECK: %[[LEFT:.*]] = arith.subi %{{.*}}, %[[FIRST]]
