@@ -34,7 +34,16 @@ public:
 
 } // namespace
 
-CostCounter::CostCounter(ModuleOp module) : context(module.getContext()), maxima(getSizeMaxima(module)) {}
+/// Returns the matmul whose groups' matrices the use is, packed or not, or null.
+static GroupedMatmulOp findGroups(OpOperand &use) {
+  if (auto product = dyn_cast<GroupedMatmulOp>(use.getOwner()))
+    return use.get() == product.getRhs() && !product.getTransposeLhs() ? product : GroupedMatmulOp();
+  bool unpacks = isa<DequantizeOp, arith::ExtFOp>(use.getOwner()) && use.getOwner()->hasOneUse();
+  return unpacks ? findGroups(*use.getOwner()->use_begin()) : GroupedMatmulOp();
+}
+
+CostCounter::CostCounter(ModuleOp module)
+    : module(module), context(module.getContext()), maxima(getSizeMaxima(module)) {}
 
 FailureOr<CostAttr> CostCounter::count(KernelOp kernel) {
   Amount flops, model, bytes;
@@ -62,10 +71,39 @@ FailureOr<CostAttr> CostCounter::count(KernelOp kernel) {
   return CostAttr::get(context, flops.toTerms(context), model.toTerms(context), bytes.toTerms(context));
 }
 
+Amount CostCounter::groupsWithRows(GroupedMatmulOp product) {
+  int64_t groups = product.getGroups();
+  auto rows = cast<RankedTensorType>(product.getLhs().getType());
+  if (!rows.isDynamicDim(0))
+    return std::min(groups, rows.getDimSize(0));
+  auto size = module.lookupSymbol<SizeOp>(getSizeName(rows, 0));
+  bool isPart = size && size.getOfAttr() && getFactorOfSize(size.getSymName()).second == 1;
+  if (!size || isPart || size.getFixed())
+    return groups;
+  auto name = StringAttr::get(context, size.getSymName() + "_at_most_" + Twine(groups));
+  if (!module.lookupSymbol(name)) {
+    OpBuilder after(context);
+    after.setInsertionPointAfter(size);
+    SizeOp::create(after, size.getLoc(), name, groups, /*longest=*/StringAttr(), /*fixed=*/false,
+                   size.getOfAttr() ? size.getOfAttr() : FlatSymbolRefAttr::get(size), /*from=*/0, /*within=*/false,
+                   static_cast<int64_t>(size.getTimes()));
+    maxima[name] = groups;
+  }
+  auto type =
+      RankedTensorType::get({ShapedType::kDynamic}, IntegerType::get(context, 32), DimsAttr::get(context, name));
+  return Amount::extent(type, 0);
+}
+
 /// Counts an operand once, however many ops use it. If all uses read only parts of it, their bytes are added up.
 Amount CostCounter::bytesRead(BlockArgument argument) {
   Amount whole = Amount::bytes(argument.getType()), parts;
   for (OpOperand &use : argument.getUses()) {
+    if (GroupedMatmulOp product = findGroups(use)) {
+      auto type = cast<RankedTensorType>(argument.getType());
+      parts +=
+          groupsWithRows(product) * (type.getNumElements() / product.getGroups() * type.getElementTypeBitWidth() / 8);
+      continue;
+    }
     auto costly = dyn_cast<CostOpInterface>(use.getOwner());
     if (!costly)
       return whole;

@@ -1,6 +1,7 @@
 // The costs of kernels, as formulas of run-time sizes.
 // RUN: heddle-opt %s --heddle-count-costs | FileCheck %s
 
+// CHECK: heddle.size @t_at_most_4 max 4 of @t from 0
 heddle.size @t max 100
 heddle.size @u max 50
 heddle.size @n max 10
@@ -205,4 +206,19 @@ func.func @segment(%x: tensor<?x8xf32, #heddle.dims<"t">>, %i: tensor<?xi32, #he
     heddle.yield %3, %4 : tensor<?x8xf32, #heddle.dims<"n">>, tensor<?x8xi32, #heddle.dims<"n">>
   }
   return %y#0, %y#1 : tensor<?x8xf32, #heddle.dims<"n">>, tensor<?x8xi32, #heddle.dims<"n">>
+}
+
+// At most as many of four matrices are read as there are rows. They are of 16 bits.
+// CHECK-LABEL: func.func @experts
+// CHECK: flops[<512>, <256["t"]>]model[<256["t"]>]bytes[<96["t"]>, <256["t_at_most_4"]>, <20>]
+func.func @experts(%x: tensor<?x16xf32, #heddle.dims<"t">>, %w: tensor<64x8xbf16>, %s: tensor<5xi32>)
+    -> tensor<?x8xf32, #heddle.dims<"t">> {
+  %y = heddle.kernel "k"(%x, %w, %s : tensor<?x16xf32, #heddle.dims<"t">>, tensor<64x8xbf16>, tensor<5xi32>)
+      -> tensor<?x8xf32, #heddle.dims<"t">> {
+  ^bb0(%0: tensor<?x16xf32, #heddle.dims<"t">>, %1: tensor<64x8xbf16>, %2: tensor<5xi32>):
+    %3 = arith.extf %1 : tensor<64x8xbf16> to tensor<64x8xf32>
+    %4 = heddle.grouped_matmul %0, %3 groups(%2) : tensor<?x16xf32, #heddle.dims<"t">>, tensor<64x8xf32>, tensor<5xi32> -> tensor<?x8xf32, #heddle.dims<"t">>
+    heddle.yield %4 : tensor<?x8xf32, #heddle.dims<"t">>
+  }
+  return %y : tensor<?x8xf32, #heddle.dims<"t">>
 }
