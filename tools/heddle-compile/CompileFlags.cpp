@@ -473,6 +473,8 @@ std::optional<CommandLine> mlir::heddle::parseCommandLine(int argc, char **argv)
   registerDefaultTimingManagerCLOptions();
   cl::HideUnrelatedOptions(flags.category);
   cl::SetVersionPrinter([](raw_ostream &out) { out << ::heddle::cli::versionText("heddle-compile") << "\n"; });
+  if (std::string unknown = findUnknownFlag(argc, argv); !unknown.empty())
+    return wrong(unknown);
   std::string help = describe();
   cl::extrahelp more(help);
   std::string problem;

@@ -2,12 +2,35 @@
 #pragma once
 
 #include "compiler/Pipeline/Pipeline.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
 #include "llvm/Support/CommandLine.h"
 
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace mlir::heddle {
+
+/// Returns an error message about the first unknown flag that begins with an h, such as --heads=4 or a misspelled
+/// --heddle-PASS; empty if there is none. LLVM takes such a flag for -h with other letters behind it: it prints the help
+/// and exits with 0. Call this between registering the program's flags and parsing them.
+inline std::string findUnknownFlag(int argc, char **argv) {
+  const auto &known = llvm::cl::getRegisteredOptions();
+  for (StringRef argument : llvm::ArrayRef(argv, static_cast<size_t>(argc)).drop_front()) {
+    StringRef flag = argument.split('=').first, name = flag.ltrim('-'), nearest;
+    if (flag == name || !name.starts_with("h") || name == "h" || known.contains(name))
+      continue;
+    unsigned distance = static_cast<unsigned>(name.size() / 3) + 1; // of flags that are too far to be meant
+    for (StringRef other : known.keys())
+      if (unsigned edits = name.edit_distance(other); edits < distance)
+        nearest = other, distance = edits;
+    return ("there is no flag '" + flag + "'; " +
+            (nearest.empty() ? "--help lists the flags" : "did you mean --" + nearest.str() + "?"))
+        .str();
+  }
+  return "";
+}
 
 struct TextFlag : llvm::cl::opt<std::string> {
   TextFlag(llvm::cl::OptionCategory &category, StringRef name, StringRef value, StringRef description,

@@ -3,6 +3,7 @@
 #include "compiler/Pipeline/Pipeline.h"
 #include "compiler/Pipeline/WriteWhole.h"
 #include "tools/cli/Program.h"
+#include "tools/heddle-compile/LlvmFlags.h"
 
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
@@ -39,15 +40,29 @@ static LogicalResult run(StringRef input, StringRef output, DialectRegistry &reg
   return failure();
 }
 
+/// Leaves MLIR's and Heddle's flags in --help, which are registered later. LLVM's own, some 400 of all its targets, stay
+/// in --help-hidden.
+static void hideFlagsOfLLVM() {
+  for (auto &[name, flag] : llvm::cl::getRegisteredOptions())
+    if (!StringRef(name).starts_with("help") && name != "version" && flag->getOptionHiddenFlag() == llvm::cl::NotHidden)
+      flag->setHiddenFlag(llvm::cl::Hidden);
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   ::heddle::cli::beginProgram();
+  hideFlagsOfLLVM();
   DialectRegistry registry;
   mlir::heddle::registerAllDialects(registry);
   mlir::heddle::registerAllPasses();
   registerTransformsPasses();
   llvm::cl::SetVersionPrinter([](raw_ostream &out) { out << ::heddle::cli::versionText("heddle-opt") << "\n"; });
-  auto [input, output] = registerAndParseCLIOptions(argc, argv, "Heddle's pass driver\n", registry);
+  std::string about = registerCLIOptions("Heddle's pass driver\n", registry);
+  if (std::string unknown = mlir::heddle::findUnknownFlag(argc, argv); !unknown.empty()) {
+    llvm::errs() << "heddle-opt: " << unknown << "\n";
+    return ::heddle::cli::kWrongCommandLine;
+  }
+  auto [input, output] = parseCLIOptions(argc, argv, about);
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
   if (config.shouldListPasses() || config.shouldShowDialects())
     return asMainReturnCode(MlirOptMain(argc, argv, input, output, registry));

@@ -4,6 +4,7 @@
 #include "dialects/Heddle/Heddle.h"
 #include "tools/cli/Program.h"
 #include "tools/heddle-compile/Diagnostics.h"
+#include "tools/heddle-compile/LlvmFlags.h"
 #include "tools/heddle-compile/Output.h"
 #include "tools/heddle-compile/ReadModel.h"
 #include "tools/heddle-reduce/Reduce.h"
@@ -91,6 +92,10 @@ int main(int argc, char **argv) {
   Flags flags;
   cl::HideUnrelatedOptions(flags.category);
   cl::SetVersionPrinter([](raw_ostream &out) { out << ::heddle::cli::versionText("heddle-reduce") << "\n"; });
+  if (std::string unknown = mlir::heddle::findUnknownFlag(argc, argv); !unknown.empty()) {
+    fail(unknown);
+    return ::heddle::cli::kWrongCommandLine;
+  }
   if (!cl::ParseCommandLineOptions(argc, argv, "makes a module smaller that shows a problem\n", &llvm::errs()))
     return ::heddle::cli::kWrongCommandLine;
 

@@ -139,6 +139,8 @@ std::optional<ReferenceCommand> mlir::heddle::parseReferenceCommand(int argc, ch
   Flags flags;
   cl::HideUnrelatedOptions(flags.category);
   cl::SetVersionPrinter([](raw_ostream &out) { out << ::heddle::cli::versionText("heddle-reference") << "\n"; });
+  if (std::string unknown = findUnknownFlag(argc, argv); !unknown.empty())
+    return wrong(unknown);
   cl::extrahelp more(kMore);
   std::string problem;
   llvm::raw_string_ostream stream(problem);

@@ -4,6 +4,7 @@
 // RUN: %python %S/../heddle-compile/exit_code.py 1 heddle-reduce %s --test=false 2>&1 | FileCheck --check-prefix=FALSE %s
 // RUN: %python %S/../heddle-compile/exit_code.py 1 heddle-reduce %s --test=%t.absent 2>&1 | FileCheck --check-prefix=ABSENT %s
 // RUN: %python %S/../heddle-compile/exit_code.py 2 heddle-reduce %s 2>&1 | FileCheck --check-prefix=MISSING %s
+// RUN: %python %S/../heddle-compile/exit_code.py 2 heddle-reduce %s --hold --test=false 2>&1 | FileCheck --check-prefix=UNKNOWN %s
 // RUN: rm -rf %t.none %t.ran && printf '#!/bin/sh\ntouch %t.ran\n' > %t.touch.sh && chmod +x %t.touch.sh
 // RUN: %python %S/../heddle-compile/exit_code.py 1 heddle-reduce %s --test=%t.touch.sh -o %t.none/x 2>&1 | FileCheck --check-prefix=FOLDER %s
 // RUN: not ls %t.ran
@@ -12,6 +13,7 @@
 // PLACE: {{^.*}}bad.mlir:1:{{[0-9]+}}: error: {{.+}}
 // FALSE: heddle-reduce: 'false' does not end with exit code 0 for '{{.*}}reduce.mlir' itself
 // ABSENT: heddle-reduce: --test: cannot run '{{.*}}absent': {{.+}}
+// UNKNOWN: heddle-reduce: there is no flag '--hold'; --help lists the flags
 // MISSING: --test option: must be specified at least once
 
 // SAID: heddle-reduce: 14 ops are now 5, after {{[0-9]+}} tests
