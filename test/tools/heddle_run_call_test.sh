@@ -94,6 +94,7 @@ expect 0 "" "$run" call adder.heddle --entry accumulate --input=a=@full.npy
 ! grep -q "are zero" out.txt || fail "no weight is used: $(cat out.txt)"
 
 bench=("$run" bench adder.heddle --ceilings none)
+expect 1 "'adder.heddle' has no entry 'ad'. Its entries are: add, chain, " "${bench[@]}" --entry ad
 expect 0 "median" "${bench[@]}" --entry add --repeat 3
 # Adds 1000 floats.
 expect 0 '"flops":1000.0,"model_flops":0.0,"bytes":12000.0' "${bench[@]}" --entry add --repeat 3 --json

@@ -200,8 +200,6 @@ LogicalResult Comparison::compareCalls() {
 }
 
 LogicalResult Comparison::run() {
-  if (!entry)
-    return fail("there is no entry '" + command.entry + "'");
   if (failed(open()) || failed(check(startVariables())))
     return failure();
   return compareCalls();

@@ -31,7 +31,6 @@ public:
 private:
   LogicalResult fail(const Twine &message) { return emitError(UnknownLoc::get(module.getContext())) << message; }
   LogicalResult check(const ::heddle::Status &status) { return status.ok() ? success() : fail(status.message()); }
-  func::FuncOp findEntry(StringRef name);
   LogicalResult init();
   FailureOr<SmallVector<reference::Array>> readInputs(func::FuncOp entry);
   LogicalResult finish(func::FuncOp entry, ArrayRef<reference::Array> outputs);
@@ -43,20 +42,22 @@ private:
 
 } // namespace
 
-func::FuncOp Reference::findEntry(StringRef name) {
+/// Fails after an error that lists the entries: returns null.
+static func::FuncOp findEntry(ModuleOp module, StringRef name) {
   std::string names;
   for (auto function : module.getOps<func::FuncOp>()) {
     if (function.getSymName() == name)
       return function;
     names += (names.empty() ? "" : ", ") + function.getSymName().str();
   }
-  (void)fail("there is no entry '" + name + "'; the entries are " + (names.empty() ? "none" : names));
+  emitError(UnknownLoc::get(module.getContext()))
+      << "there is no entry '" << name << "'; the entries are " << (names.empty() ? "none" : names);
   return {};
 }
 
 LogicalResult Reference::init() {
   uint64_t seed = *command.seed;
-  func::FuncOp entry = findEntry("init");
+  func::FuncOp entry = findEntry(module, "init");
   if (!entry)
     return failure();
   if (VariableOp variable = VariableRoles(module).find(VariableRole::Seed)) {
@@ -143,8 +144,8 @@ LogicalResult Reference::finish(func::FuncOp entry, ArrayRef<reference::Array> o
 }
 
 LogicalResult Reference::run() {
-  func::FuncOp entry = findEntry(command.entry);
-  if (!entry || (command.seed && failed(init())))
+  func::FuncOp entry = findEntry(module, command.entry);
+  if (command.seed && failed(init()))
     return failure();
   if (!command.variables.empty() && failed(check(loadVariables(interpreter, command.variables))))
     return failure();
@@ -167,7 +168,7 @@ static LogicalResult run(MLIRContext *context, const ReferenceCommand &command) 
     return failure();
   PassManager passes(context);
   buildPhasePipeline(passes, Phase::Import, command.phase, command.pipeline);
-  if (failed(passes.run(*module)))
+  if (failed(passes.run(*module)) || !findEntry(*module, command.entry))
     return failure();
   return command.diff ? diff(*module, command) : Reference(*module, command).run();
 }

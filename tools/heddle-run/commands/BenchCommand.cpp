@@ -16,12 +16,18 @@ namespace {
 constexpr uint64_t kSeed = 1;
 
 // Returns the requested entries, or all but `init`.
-std::vector<std::string> chooseEntries(const BenchCommand &command, const Session &session) {
+Result<std::vector<std::string>> chooseEntries(const BenchCommand &command, const Session &session) {
   std::vector<std::string> entries = command.entries;
-  if (entries.empty())
-    for (const EntryInfo &entry : session.entries())
-      if (entry.name != "init")
-        entries.push_back(entry.name);
+  std::string known;
+  for (const EntryInfo &entry : session.entries()) {
+    known += (known.empty() ? "" : ", ") + entry.name;
+    if (command.entries.empty() && entry.name != "init")
+      entries.push_back(entry.name);
+  }
+  for (const std::string &entry : entries)
+    if (!session.findEntry(entry))
+      return makeError(ErrorKind::NotFound, "'", command.common.artifact, "' has no entry '", entry,
+                       "'. Its entries are: ", known, ".");
   return entries;
 }
 
@@ -75,9 +81,7 @@ private:
 Status bench(const BenchCommand &command, Profile *profile) {
   HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common, profile));
   Session &session = engine->onDevice();
-  std::vector<std::string> entries = chooseEntries(command, session);
-  for (const std::string &entry : entries)
-    HEDDLE_CHECK(requireEntries(*engine, {entry}, "--entry"));
+  HEDDLE_ASSIGN(std::vector<std::string> entries, chooseEntries(command, session));
   HEDDLE_CHECK(fillVariables(session, entries, kSeed));
 
   CeilingRuns ceilings(command, session);
