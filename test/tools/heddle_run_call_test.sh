@@ -122,6 +122,7 @@ expect 2 "--top-p: 'nan' is not a number from 1e-06 to 1" "${translate[@]}" --sa
 expect 2 "--length-penalty: 'inf' is not a number of at least 0" "${translate[@]}" --length-penalty inf
 expect 2 "--seed: '-1' is not a whole number" "${translate[@]}" --sample --seed -1
 expect 2 "--repetition-penalty: 'nan'" "$run" generate adder.heddle --checkpoint ck --repetition-penalty nan
+expect 2 "--port: '99999' is larger than 65535" "$run" serve adder.heddle --checkpoint ck --port 99999
 expect 2 "--decay: 'nan' is not a number from 0 to 1" "$run" average --checkpoint ck --output mean --decay nan
 train=("$run" train adder.heddle --src s --tgt t --checkpoint ck)
 expect 2 "--seed: '-1' is not a whole number" "${train[@]}" --seed -1

@@ -50,6 +50,8 @@ CLI::Validator between(double least, double most) {
 constexpr uint64_t kMostCount = std::numeric_limits<int64_t>::max(), kMostSeed = std::numeric_limits<uint64_t>::max();
 const CLI::Validator kCount = whole(1, kMostCount, "a whole number above 0", "POSITIVE");
 const CLI::Validator kCountOrNone = whole(0, kMostCount, "a whole number of at least 0", "NONNEGATIVE");
+const CLI::Validator kPort =
+    whole(0, std::numeric_limits<uint16_t>::max(), "a whole number of at least 0", "NONNEGATIVE");
 const CLI::Validator kSeed = whole(0, kMostSeed, "a whole number of at least 0", "NONNEGATIVE");
 
 void addArtifact(CLI::App *command, ArtifactOptions &options) {
@@ -257,7 +259,7 @@ void addServing(CLI::App *command, ServeCommand &serve) {
       ->allow_extra_args(false)
       ->type_name("NAME=FOLDER");
   command->add_option("--host", serve.host, "Address to listen on; 0.0.0.0: all")->capture_default_str();
-  command->add_option("--port", serve.port, "Port to listen on; 0: any free one")->capture_default_str();
+  command->add_option("--port", serve.port, "Port to listen on; 0: any free one")->check(kPort)->capture_default_str();
   command->add_option("--readers", serve.readers, "Threads that read requests: JSON, chat templates, tokens")
       ->check(CLI::Range(1u, 64u))
       ->capture_default_str();
