@@ -2,15 +2,37 @@
 
 #include "runtime/artifact/Verify.h"
 #include "runtime/core/File.h"
+#include "runtime/core/Signature.h"
 #include "runtime/core/Span.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <optional>
 
 namespace heddle {
 namespace {
 
 // flatbuffers' offsets are signed 32-bit.
 constexpr uint64_t sizeLimit = 0x7fffffff;
+
+// What to do with a model that is to be compiled first, given in place of an artifact.
+Error notCompiled(const std::string &origin, std::string_view what) {
+  return makeError(ErrorKind::Malformed, "'", origin, "' is ", what,
+                   " and not a Heddle artifact. Compile it first: heddle-compile '", origin, "' -o NAME.heddle");
+}
+
+// The error for bytes that do not begin as an artifact's do.
+Error anotherFile(const std::string &origin, std::string_view bytes) {
+  if (bytes.starts_with("GGUF"))
+    return notCompiled(origin, "a GGUF file");
+  if (std::optional<std::string> kind = foreignKind(bytes.substr(0, kSignatureBytes)))
+    return makeError(ErrorKind::Malformed, "'", origin, "' ", *kind);
+  return makeError(ErrorKind::Malformed, "'", origin,
+                   "' is another kind of file and not a Heddle artifact: it lacks the mark '",
+                   schema::ModuleIdentifier(),
+                   "'. heddle-compile makes artifacts of descriptions (.toml), model texts (.weft), GGUF files and "
+                   "Hugging Face folders.");
+}
 
 Error notAnArtifact(const std::string &origin, std::string_view why) {
   return makeError(ErrorKind::Malformed, "'", origin, "' is not a usable Heddle artifact: ", why,
@@ -21,6 +43,9 @@ Error notAnArtifact(const std::string &origin, std::string_view why) {
 
 Result<std::shared_ptr<const Artifact>> Artifact::load(const std::filesystem::path &path) {
   Span span("read artifact");
+  std::error_code error;
+  if (std::filesystem::is_regular_file(path / "config.json", error))
+    return notCompiled(path.string(), "a model's folder");
   HEDDLE_ASSIGN(std::vector<std::byte> bytes, readFile(path, sizeLimit));
   return fromBytes(std::move(bytes), path.string());
 }
@@ -30,8 +55,7 @@ Result<std::shared_ptr<const Artifact>> Artifact::fromBytes(std::vector<std::byt
     return notAnArtifact(origin, str("it has ", bytes.size(), " bytes, which no artifact has."));
   const auto *begin = reinterpret_cast<const uint8_t *>(bytes.data());
   if (!schema::ModuleBufferHasIdentifier(begin))
-    return notAnArtifact(origin,
-                         str("it lacks the mark '", schema::ModuleIdentifier(), "'; it is another kind of file."));
+    return anotherFile(origin, {reinterpret_cast<const char *>(bytes.data()), bytes.size()});
   flatbuffers::Verifier verifier(begin, bytes.size());
   if (!schema::VerifyModuleBuffer(verifier))
     return notAnArtifact(origin, "it is truncated or damaged.");

@@ -34,7 +34,8 @@ Result<InputFile> InputFile::open(const std::filesystem::path &path) {
   if (::fstat(file.descriptor, &info) != 0)
     return ioError("read", path, errno);
   if (!S_ISREG(info.st_mode))
-    return makeError(ErrorKind::InvalidArgument, "cannot read '", path.string(), "': it is not a regular file.");
+    return makeError(ErrorKind::InvalidArgument, "cannot read '", path.string(), "': it is ",
+                     S_ISDIR(info.st_mode) ? "a folder." : "not a regular file.");
   file.bytes = static_cast<uint64_t>(info.st_size);
   return file;
 }

@@ -1,6 +1,7 @@
 // The artifact verifier: breaks every numbered rule of runtime/artifact/Verify.h one by one.
 #include "runtime/schema/Constants.h"
 #include "test/runtime/BrokenArtifacts.h"
+#include "test/runtime/TemporaryFolder.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>
@@ -530,6 +531,24 @@ TEST_P(VerifyRuleTest, isEnforced) {
 
 INSTANTIATE_TEST_SUITE_P(Rules, VerifyRuleTest, testing::ValuesIn(rules),
                          [](const auto &info) { return std::string(info.param.name); });
+
+TEST(VerifyTest, saysWhichKindAnotherFileIs) {
+  auto messageOf = [](std::string_view text) {
+    auto bytes = std::as_bytes(std::span(text));
+    return Artifact::fromBytes({bytes.begin(), bytes.end()}, "x").message();
+  };
+  EXPECT_EQ(messageOf("GGUF\3............"),
+            "'x' is a GGUF file and not a Heddle artifact. Compile it first: heddle-compile 'x' -o NAME.heddle");
+  EXPECT_TRUE(messageOf("<!DOCTYPE html><html>").starts_with("'x' is a page of HTML and not the file itself"));
+  EXPECT_TRUE(messageOf("d_model = 64").starts_with("'x' is another kind of file and not a Heddle artifact"));
+
+  test::TemporaryFolder folder;
+  EXPECT_EQ(Artifact::load(folder.path()).message(), "cannot read '" + folder.path().string() + "': it is a folder.");
+  folder.write("config.json", "{}");
+  EXPECT_TRUE(Artifact::load(folder.path())
+                  .message()
+                  .starts_with("'" + folder.path().string() + "' is a model's folder and not a Heddle artifact."));
+}
 
 TEST(VerifyTest, acceptsTheUnchangedArtifact) {
   EXPECT_EQ(verdict(buildAdder()), "accepted");
