@@ -26,7 +26,7 @@ public:
   Result<std::unique_ptr<Device>> openDevice(std::optional<uint32_t> index,
                                              const DeviceOptions &options) const override;
   uint32_t suitability(std::string_view target, const DeviceInfo &device) const override;
-  std::string advice(const DeviceInfo &) const override { return "vulkan:portable"; }
+  std::string advice(const DeviceInfo &device) const override;
   uint64_t validationMessageCount() const override { return validationMessages(); }
 };
 
@@ -42,6 +42,12 @@ uint32_t VulkanBackend::suitability(std::string_view target, const DeviceInfo &d
     return 3;
   // Code for another kind of device runs in principle. Its limits are checked when its kernels are loaded.
   return target == "vulkan:software" ? 2 : 1;
+}
+
+std::string VulkanBackend::advice(const DeviceInfo &device) const {
+  constexpr uint32_t softwareLanes = 8; // lavapipe has them, SwiftShader has 4
+  bool isSoftware = device.type == DeviceType::Cpu && device.maxSubgroupSize >= softwareLanes;
+  return isSoftware ? "vulkan:software" : "vulkan:portable";
 }
 
 Result<std::vector<DeviceInfo>> VulkanBackend::listDevices() const {
