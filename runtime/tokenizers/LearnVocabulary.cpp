@@ -93,6 +93,25 @@ private:
   Status problem = Success();
 };
 
+// SentencePiece's most frequent message: "<place in its source> Vocabulary size is smaller than required_chars. 8 vs 15.
+// Increase vocab_size ...".
+Error cannotLearn(int32_t pieces, std::string_view message) {
+  constexpr std::string_view tooFew = "smaller than required_chars. ";
+  std::string needed;
+  if (size_t place = message.find(tooFew); place != message.npos) {
+    std::string_view numbers = message.substr(place + tooFew.size());
+    if (size_t second = numbers.find(" vs "); second != numbers.npos)
+      needed = numbers.substr(second + 4, numbers.substr(second + 4).find_first_not_of("0123456789"));
+  }
+  if (needed.empty())
+    return makeError(ErrorKind::InvalidArgument, "SentencePiece cannot learn ", pieces,
+                     " pieces from the text: ", message);
+  return makeError(ErrorKind::InvalidArgument, "a vocabulary of ", pieces, " pieces is too small: the text needs ",
+                   needed,
+                   ", one for each of its characters and the special pieces. Compile with --set vocab_size=", needed,
+                   " or more, or remove rare characters from the text.");
+}
+
 } // namespace
 
 Result<Tokenizer> Tokenizer::train(const std::vector<std::filesystem::path> &files, int32_t pieces,
@@ -125,10 +144,7 @@ Result<Tokenizer> Tokenizer::train(const std::vector<std::filesystem::path> &fil
       },
       &sample, &model);
   if (!status.ok())
-    return makeError(ErrorKind::InvalidArgument, "SentencePiece cannot learn ", pieces,
-                     " pieces from the text: ", status.message(),
-                     ". A vocabulary needs a piece for every character of the corpus and three special pieces: "
-                     "compile with a larger vocab_size or clean the text.");
+    return cannotLearn(pieces, status.message());
   return fromBytes(model, "learnt vocabulary");
 }
 
