@@ -75,9 +75,9 @@ Status LineGenerator::finish(const Continuation &continuation) {
     return *continuation.error;
   auto prompt = prompts.find(continuation.number);
   if (continuation.ending == Ending::Room)
-    log(LogLevel::Warning,
-        str("line ", continuation.number, " is continued by ", continuation.tokens.size(),
-            " tokens only: with them it has the ", generator.maximumLength(), " that the model was compiled for"));
+    log(LogLevel::Warning, str("line ", continuation.number, " is continued by ", continuation.tokens.size(),
+                               " tokens only: the model was compiled for ", generator.maximumLength(),
+                               " of prompt and answer together; compile it with a larger max_length and max_tokens"));
   Text &text = prompt->second;
   if (answers.ids) {
     std::vector<int32_t> all = text.tokens;

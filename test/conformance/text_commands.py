@@ -195,7 +195,7 @@ def generate(arguments, folder, family=LanguageModel):
     report.check("whether some end with the mark, not all", int(ends in (0, len(told))), 0)
     cut = sum(len(model.tokens(text)) + len(new) >= model.positions and len(new) < most and not ended
               for text, (new, ended) in zip(texts, told))
-    report.check("lines cut off that nothing is said of", abs(model.said.count("tokens only") +
+    report.check("lines cut off that nothing is said of", abs(model.said.count("tokens only: the model was compiled for") +
                                                               model.said.count("is not continued") - cut), 0)
     print(f"{ends} of {len(told)} end, {cut} are cut off; smallest gap between two best logits {min(model.gaps):.1e}")
     if family is LanguageModel:
