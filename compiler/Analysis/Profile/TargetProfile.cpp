@@ -26,7 +26,9 @@ const TargetProfile *heddle::lookupTargetProfile(StringRef name, std::string &me
   for (const TargetProfile *profile : profiles()) {
     if (profile->name == name)
       return profile;
-    if (unsigned edits = name.edit_distance(profile->name); edits < distance)
+    // Among equals, a name that only goes on is meant: sm_90a with sm_90, and not sm_80.
+    unsigned edits = name.edit_distance(profile->name);
+    if (edits < distance || (edits == distance && profile->name.starts_with(name)))
       nearest = profile, distance = edits;
   }
   std::string known = llvm::join(llvm::map_range(profiles(), [](auto *profile) { return profile->name; }), ", ");
