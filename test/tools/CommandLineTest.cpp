@@ -46,6 +46,8 @@ TEST(CommandLine, NamesTheNearestFlag) {
             std::string::npos);
   EXPECT_NE(answer({"train", "--step", "x", "--steps", "y"}).find("the nearest is '--steps'"), std::string::npos);
   EXPECT_NE(answer({"train", "a", "-steps", "3"}).find("the nearest is '--steps'"), std::string::npos);
+  EXPECT_NE(answer({"translate", "--checkpoint", "c", "--baem", "3"}).find("the nearest is '--beam'"),
+            std::string::npos); // two letters are swapped
   EXPECT_NE(answer({"--step", "3"}).find("the nearest is '--steps' of 'train'"), std::string::npos);
   EXPECT_NE(answer({"train", "a", "--quite-different", "3"}).find("no flag '--quite-different'. `prog"),
             std::string::npos);

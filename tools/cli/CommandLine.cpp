@@ -2,25 +2,25 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <numeric>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace heddle::cli {
 namespace {
 
-// Returns the number of letters to insert, remove or replace.
+// Returns the number of letters to insert, remove or replace, or of neighbours to swap.
 size_t editDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i + 1);
-    for (size_t j = 0; j < b.size(); ++j)
-      diagonal = std::exchange(row[j + 1], std::min({row[j] + 1, row[j + 1] + 1, diagonal + (a[i] != b[j])}));
-  }
-  return row.back();
+  std::vector<std::vector<size_t>> costs(a.size() + 1, std::vector<size_t>(b.size() + 1)); // of beginnings of both
+  for (size_t i = 0; i <= a.size(); ++i)
+    for (size_t j = 0; j <= b.size(); ++j) {
+      size_t &cost = costs[i][j] = i + j; // removes all of `a`, inserts all of `b`
+      if (i > 0 && j > 0)
+        cost = std::min({costs[i - 1][j] + 1, costs[i][j - 1] + 1, costs[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        cost = std::min(cost, costs[i - 2][j - 2] + 1);
+    }
+  return costs.back().back();
 }
 
 // Returns the name that was probably meant: the nearest one, if at least half of its letters are right. Otherwise null.
