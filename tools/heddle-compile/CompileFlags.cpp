@@ -96,12 +96,11 @@ struct Flags {
       "processors, whose memory is not known)",
       "auto"};
   TextFlag lora{
-      category, "lora", "rank=R,alpha=A,dropout=P,targets=name,...,modules_to_save=name,...|folder",
+      category, "lora", "settings|folder",
       "Train adapters of low rank (LoRA) beside the weights of these linear transformations, and leave all other "
       "weights as they are but those of modules_to_save, which are trained whole; dropout acts on what an adapter "
-      "reads, in training; defaults: rank=8, alpha=16, dropout=0, targets=query,value. Or as the adapter in a "
-      "folder "
-      "of PEFT's has them"};
+      "reads, in training. The settings are rank=R,alpha=A,dropout=P,targets=name,...,modules_to_save=name,..., by "
+      "default rank=8,alpha=16,dropout=0,targets=query,value. A folder is an adapter of PEFT's, whose settings it has"};
   TextFlag weights{
       category, "weights", "format",
       "What the weights of linear transformations and tables are kept as: file (default), packed if the GGUF file "
