@@ -222,43 +222,265 @@ std::string listOf(ArrayRef<Precision> precisions) {
   return text;
 }
 
-/// Loads plug-ins first, as they may define the passes to add. Returns false, after a message, if a flag is wrong.
+// Each take*() checks the flags of a topic and puts them into `line`. It returns false, after a message, if one is wrong.
+
+bool refuse(const Twine &message) {
+  wrong(message);
+  return false;
+}
+
+bool takePhases(const Flags &flags, CommandLine &line) {
+  line.model = flags.model;
+  line.output = flags.output;
+
+  std::optional<Phase> phase = phaseNamed("--compile-to", flags.compileTo);
+  if (!phase)
+    return false;
+  line.compileTo = *phase;
+  if (!flags.compileFrom.empty()) {
+    line.compileFrom = phaseNamed("--compile-from", flags.compileFrom);
+    if (!line.compileFrom)
+      return false;
+    if (*line.compileFrom >= line.compileTo)
+      return refuse("--compile-from=" + flags.compileFrom + " is not before --compile-to=" + flags.compileTo);
+    if (llvm::sys::path::extension(line.model) != ".mlir")
+      return refuse("--compile-from takes a module (.mlir) that --compile-to wrote");
+  }
+  if (line.compileTo == Phase::Emit && line.output.empty())
+    return refuse("the output is missing; add -o OUT.heddle");
+  if (line.output.empty())
+    line.output = "-";
+  return true;
+}
+
+/// Loads plug-ins first, as they may define the passes to add.
 bool takeAddedPasses(const Flags &flags, CommandLine &line) {
   for (const std::string &path : flags.plugins) {
     llvm::Expected<PassPlugin> plugin = PassPlugin::load(path);
-    if (!plugin) {
-      wrong("--load-pass-plugin: " + llvm::toString(plugin.takeError()) +
-            "; a plug-in is a shared library built against this Heddle (docs/add-a-pass.md)");
-      return false;
-    }
+    if (!plugin)
+      return refuse("--load-pass-plugin: " + llvm::toString(plugin.takeError()) +
+                    "; a plug-in is a shared library built against this Heddle (docs/add-a-pass.md)");
     plugin->registerPassRegistryCallbacks();
   }
   for (StringRef text : flags.passAfter) {
     auto [name, pipeline] = text.split(':');
-    if (name.empty() || pipeline.empty()) {
-      wrong("--pass-after expects a phase and passes, such as fuse-attention:canonicalize, got '" + text + "'");
-      return false;
-    }
+    if (name.empty() || pipeline.empty())
+      return refuse("--pass-after expects a phase and passes, such as fuse-attention:canonicalize, got '" + text + "'");
     std::optional<Phase> phase = phaseNamed("--pass-after", name);
     if (!phase)
       return false;
     AddedPasses added{*phase, pipeline.str()};
     std::string problem;
-    if (failed(checkAddedPasses(added, problem))) {
-      wrong("--pass-after=" + text + ": " + StringRef(problem).split('\n').first);
-      return false;
-    }
-    if (added.phase > line.compileTo || (line.compileFrom && added.phase <= *line.compileFrom)) {
-      wrong("--pass-after=" + text + ": phase '" + name +
-            "' is not one of those that run from --compile-from to --compile-to");
-      return false;
-    }
+    if (failed(checkAddedPasses(added, problem)))
+      return refuse("--pass-after=" + text + ": " + StringRef(problem).split('\n').first);
+    if (added.phase > line.compileTo || (line.compileFrom && added.phase <= *line.compileFrom))
+      return refuse("--pass-after=" + text + ": phase '" + name +
+                    "' is not one of those that run from --compile-from to --compile-to");
     line.pipeline.added.push_back(std::move(added));
   }
   return true;
 }
 
-std::optional<CommandLine> check(Flags &flags) {
+/// Changes a target's numbers as the flags say.
+bool changeProfile(const Flags &flags, TargetProfile &own) {
+  if (flags.processors.getNumOccurrences()) {
+    constexpr int64_t most = 1024;
+    if (own.processors == 0 || flags.processors < 1 || flags.processors > most)
+      return refuse("--processors: expects a target with tensor cores and a number from 1 to " + std::to_string(most));
+    own.processors = flags.processors;
+  }
+  if (flags.noProducers)
+    own.tensor.producers = 0;
+  if (flags.lanes.getNumOccurrences()) {
+    if (own.fixedLanes || flags.precision != "f32" || flags.lanes < 4 || !llvm::isPowerOf2_64(flags.lanes))
+      return refuse("--lanes: expects a target whose devices may have other subgroups, f32, and a power of two of at "
+                    "least 4");
+    own.lanes = flags.lanes;
+    int64_t fewer = std::max<int64_t>(1, own.blocks.rowLanes / flags.lanes);
+    own.blocks.rowLanes /= fewer;
+    own.blocks.lanes /= fewer; // keeps the number of rows per block
+  }
+  if (flags.maxAllocation.getNumOccurrences()) {
+    std::optional<int64_t> bytes = parseBytes(flags.maxAllocation);
+    if (!bytes || *bytes < 1024)
+      return refuse("--max-allocation expects a size such as 2GiB or 64MiB, got '" + flags.maxAllocation + "'");
+    own.limits.allocation = *bytes;
+  }
+  return true;
+}
+
+bool takeTargets(const Flags &flags, CommandLine &line) {
+  std::vector<std::string> targets(flags.targets.begin(), flags.targets.end());
+  bool isDefault = targets.empty();
+  if (isDefault) {
+    const char *named = std::getenv("HEDDLE_TARGET");
+    for (StringRef name : llvm::split(StringRef(named && *named ? named : "native"), ','))
+      targets.push_back(name.str());
+  }
+  if (auto native = llvm::find(targets, "native"); native != targets.end()) {
+    ::heddle::Result<std::vector<std::string>> found = findNativeTargets();
+    if (!found)
+      return refuse(found.error().message);
+    targets.insert(targets.erase(native), found->begin(), found->end());
+  }
+  // A module is for one target. If no target was requested, use only the machine's best.
+  if (isDefault && (line.compileTo != Phase::Emit || line.compileFrom))
+    targets.resize(1);
+  for (const std::string &name : targets) {
+    std::string message;
+    const TargetProfile *profile = lookupTargetProfile(name, message);
+    if (!profile)
+      return refuse(message);
+    static std::list<TargetProfile> changed; // a list, as passes keep pointers to profiles
+    TargetProfile &own = changed.emplace_back(*profile);
+    if (!changeProfile(flags, own))
+      return false;
+    if (llvm::none_of(line.targets, [&](const TargetProfile *other) { return other->name == own.name; }))
+      line.targets.push_back(&own);
+  }
+  if (line.targets.size() > 1 && (line.compileTo != Phase::Emit || line.compileFrom))
+    return refuse(
+        "--compile-from reads and --compile-to writes the module of a single target; name only that --target");
+  return true;
+}
+
+bool takeFormats(const Flags &flags, CommandLine &line) {
+  std::optional<Precision> precision = parsePrecision(flags.precision);
+  if (!precision)
+    return refuse("--precision: there is no precision '" + flags.precision +
+                  "'; this build has f32, bf16x3, tf32, bf16 and f16");
+  line.pipeline.precision = *precision;
+  if (precision == Precision::F16)
+    line.changes.lossScale = kLossScaleOfF16;
+  for (const TargetProfile *profile : line.targets)
+    if (!llvm::is_contained(profile->precisions, line.pipeline.precision))
+      return refuse("--precision=" + flags.precision + ": target " + profile->name + " has " +
+                    listOf(profile->precisions));
+
+  std::optional<Precision> caches = parsePrecision(flags.caches);
+  if (!caches || !isStorable(*caches))
+    return refuse("--caches: keys and values are kept in f32, f16 or bf16, not in '" + flags.caches + "'");
+  line.pipeline.caches = *caches;
+  for (const TargetProfile *profile : line.targets)
+    if (!llvm::is_contained(profile->precisions, line.pipeline.caches))
+      return refuse("--caches=" + flags.caches + ": target " + profile->name + " has no " + flags.caches);
+
+  std::optional<Precision> moments = parsePrecision(flags.moments);
+  if (moments != Precision::F32 && moments != Precision::BF16)
+    return refuse("--moments: Adam's moments are kept in f32 or bf16, not in '" + flags.moments + "'");
+  line.pipeline.moments = *moments;
+
+  llvm::Expected<WeightFormat> weights = parseWeightFormat(flags.weights);
+  if (!weights)
+    return refuse("--weights: " + llvm::toString(weights.takeError()));
+  line.pipeline.weights = *weights;
+  return true;
+}
+
+bool takeRewrites(const Flags &flags, CommandLine &line) {
+  std::optional<Recomputation> recompute = parseRecomputation(flags.recompute);
+  if (!recompute)
+    return refuse("--recompute: there is no policy '" + flags.recompute +
+                  "'; the policies are none, cheap, products and auto");
+  line.pipeline.recompute = *recompute;
+
+  flags.fusion.apply(line.pipeline.fusion);
+  // Fusing projections stores their weights as one. The fused kernels do not use tensor cores yet.
+  if (line.pipeline.precision != Precision::F32)
+    line.pipeline.fusion.switchOff("fuse-projections");
+  return true;
+}
+
+bool takeAdapters(const Flags &flags, CommandLine &line) {
+  if (!flags.lora.getNumOccurrences())
+    return true;
+  std::string config = flags.lora + "/adapter_config.json"; // a folder written by PEFT
+  auto file = llvm::MemoryBuffer::getFile(config, /*IsText=*/true);
+  if (llvm::sys::fs::is_directory(flags.lora) && !file)
+    return refuse("--lora: cannot read '" + config + "': " + file.getError().message());
+  if (file && nestsTooDeepJSON((*file)->getBuffer()))
+    return refuse("--lora: '" + config + "' nests values deeper than any configuration of an adapter does");
+  llvm::Expected<AdapterOptions> adapters = file ? parseAdapterConfig((*file)->getBuffer()) : parseAdapters(flags.lora);
+  if (!adapters)
+    return refuse("--lora: " + llvm::toString(adapters.takeError()));
+  line.pipeline.adapters = std::move(*adapters);
+  return true;
+}
+
+bool takePurpose(const Flags &flags, CommandLine &line) {
+  if (flags.shard.getNumOccurrences()) {
+    if (flags.shard != "none" && flags.shard != "optimizer")
+      return refuse("--shard: '" + flags.shard +
+                    "' is unknown; there are 'none' (every device keeps the whole optimizer's state) and 'optimizer' "
+                    "(each keeps a part).");
+    line.pipeline.sharding = flags.shard == "none" ? Sharding::None : Sharding::Optimizer;
+  }
+  if (flags.entries != "all" && flags.entries != "training" && flags.entries != "inference")
+    return refuse("--entries: '" + flags.entries + "' is unknown; there are 'all', 'training' and 'inference'.");
+  if (flags.entries.getNumOccurrences() && line.compileFrom && *line.compileFrom >= Phase::Derive)
+    return refuse("--entries chooses what phase 'derive' makes, which --compile-from=" + flags.compileFrom +
+                  " leaves out");
+  line.pipeline.purpose = flags.entries == "training"    ? Purpose::Training
+                          : flags.entries == "inference" ? Purpose::Inference
+                                                         : Purpose::All;
+  if (line.pipeline.purpose == Purpose::Inference && line.pipeline.sharding)
+    return refuse("--shard is for training, and --entries=inference leaves it out");
+  if (flags.fit.getNumOccurrences()) {
+    line.fit = parseBytes(flags.fit);
+    if (!line.fit)
+      return refuse("--fit expects a size such as 12GiB or 800MiB, got '" + flags.fit + "'");
+    if (line.compileFrom || line.compileTo != Phase::Emit)
+      return refuse("--fit chooses a batch for an artifact; leave --compile-from and --compile-to out");
+  }
+  return true;
+}
+
+bool takeOutputs(const Flags &flags, CommandLine &line) {
+  line.pipeline.dumpDirectory = flags.dumpPhases;
+  line.report = flags.report;
+  line.profile = flags.profile;
+  line.tuningFile = flags.tune;
+  line.vocabulary = flags.vocabulary;
+  if (!line.vocabulary.empty() && line.compileTo != Phase::Emit)
+    return refuse("--vocabulary is a part of the artifact, and --compile-to=" + flags.compileTo + " makes no artifact");
+  if (!line.report.empty() && line.compileTo != Phase::Emit)
+    return refuse("--report is about an artifact, and --compile-to=" + flags.compileTo + " makes no artifact");
+  for (auto [flag, into] : {std::pair(&flags.remarks, &line.remarks.all),
+                            {&flags.remarksPassed, &line.remarks.passed},
+                            {&flags.remarksMissed, &line.remarks.missed}}) {
+    *into = *flag;
+    std::string problem;
+    if (!into->empty() && !llvm::Regex(*into).isValid(problem))
+      return refuse("--" + flag->ArgStr + "=" + *into + " is no regular expression: " + problem);
+  }
+  return true;
+}
+
+bool takePtxas(const Flags &flags, CommandLine &line) {
+  line.ptxas = flags.ptxas == "auto" ? findPtxas() : flags.ptxas == "none" ? "" : flags.ptxas.getValue();
+  if (!line.ptxas.empty() && !llvm::sys::fs::can_execute(line.ptxas))
+    return refuse("--ptxas: '" + line.ptxas +
+                  "' is not a program; name ptxas of the CUDA toolkit, or give none for PTX alone");
+  return true;
+}
+
+bool takeChanges(const Flags &flags, CommandLine &line) {
+  line.changes.overrides.assign(flags.overrides.begin(), flags.overrides.end());
+  line.changes.ignoredKeys.assign(flags.ignoredKeys.begin(), flags.ignoredKeys.end());
+  line.changes.architecture = flags.architecture;
+  line.changes.family = flags.family;
+  line.changes.optimizer = flags.optimizer;
+  if (!flags.maxTokens.empty())
+    line.changes.overrides.push_back("max_tokens=" + flags.maxTokens);
+  if (!flags.maxSequences.empty())
+    line.changes.overrides.push_back("max_sequences=" + flags.maxSequences);
+  if (!line.changes.overrides.empty() && llvm::sys::path::extension(line.model) == ".mlir")
+    return refuse("--set, --max-tokens and --max-sequences change a description (.toml) or a text (.weft); '" +
+                  line.model + "' is a module, whose sizes are in its heddle.size ops");
+  return true;
+}
+
+std::optional<CommandLine> check(const Flags &flags) {
   CommandLine line;
   line.helpDescription = flags.helpDescription;
   if (line.helpDescription)
@@ -272,191 +494,11 @@ std::optional<CommandLine> check(Flags &flags) {
     if (flag->getNumOccurrences() && flag->empty())
       return wrong((flag->ArgStr.size() == 1 ? "-" : "--") + flag->ArgStr + " has no value; it takes " +
                    flag->ValueStr);
-  line.model = flags.model;
-  line.output = flags.output;
-
-  std::optional<Phase> phase = phaseNamed("--compile-to", flags.compileTo);
-  if (!phase)
-    return std::nullopt;
-  line.compileTo = *phase;
-  if (!flags.compileFrom.empty()) {
-    line.compileFrom = phaseNamed("--compile-from", flags.compileFrom);
-    if (!line.compileFrom)
-      return std::nullopt;
-    if (*line.compileFrom >= line.compileTo)
-      return wrong("--compile-from=" + flags.compileFrom + " is not before --compile-to=" + flags.compileTo);
-    if (llvm::sys::path::extension(line.model) != ".mlir")
-      return wrong("--compile-from takes a module (.mlir) that --compile-to wrote");
-  }
-  if (!takeAddedPasses(flags, line))
-    return std::nullopt;
-  if (line.compileTo == Phase::Emit && line.output.empty())
-    return wrong("the output is missing; add -o OUT.heddle");
-  if (line.output.empty())
-    line.output = "-";
-
-  std::vector<std::string> targets(flags.targets.begin(), flags.targets.end());
-  bool isDefault = targets.empty();
-  if (isDefault) {
-    const char *named = std::getenv("HEDDLE_TARGET");
-    for (StringRef name : llvm::split(StringRef(named && *named ? named : "native"), ','))
-      targets.push_back(name.str());
-  }
-  if (auto native = llvm::find(targets, "native"); native != targets.end()) {
-    ::heddle::Result<std::vector<std::string>> found = findNativeTargets();
-    if (!found)
-      return wrong(found.error().message);
-    targets.insert(targets.erase(native), found->begin(), found->end());
-  }
-  // A module is for one target. If no target was requested, use only the machine's best.
-  if (isDefault && (line.compileTo != Phase::Emit || line.compileFrom))
-    targets.resize(1);
-  for (const std::string &name : targets) {
-    std::string message;
-    const TargetProfile *profile = lookupTargetProfile(name, message);
-    if (!profile)
-      return wrong(message);
-    static std::list<TargetProfile> changed; // a list, as passes keep pointers to profiles
-    TargetProfile &own = changed.emplace_back(*profile);
-    if (flags.processors.getNumOccurrences()) {
-      constexpr int64_t most = 1024;
-      if (own.processors == 0 || flags.processors < 1 || flags.processors > most)
-        return wrong("--processors: expects a target with tensor cores and a number from 1 to " + std::to_string(most));
-      own.processors = flags.processors;
-    }
-    if (flags.noProducers)
-      own.tensor.producers = 0;
-    if (flags.lanes.getNumOccurrences()) {
-      if (own.fixedLanes || flags.precision != "f32" || flags.lanes < 4 || !llvm::isPowerOf2_64(flags.lanes))
-        return wrong("--lanes: expects a target whose devices may have other subgroups, f32, and a power of two of at "
-                     "least 4");
-      own.lanes = flags.lanes;
-      int64_t fewer = std::max<int64_t>(1, own.blocks.rowLanes / flags.lanes);
-      own.blocks.rowLanes /= fewer;
-      own.blocks.lanes /= fewer; // keeps the number of rows per block
-    }
-    if (flags.maxAllocation.getNumOccurrences()) {
-      std::optional<int64_t> bytes = parseBytes(flags.maxAllocation);
-      if (!bytes || *bytes < 1024)
-        return wrong("--max-allocation expects a size such as 2GiB or 64MiB, got '" + flags.maxAllocation + "'");
-      own.limits.allocation = *bytes;
-    }
-    if (llvm::none_of(line.targets, [&](const TargetProfile *other) { return other->name == own.name; }))
-      line.targets.push_back(&own);
-  }
-  if (line.targets.size() > 1 && (line.compileTo != Phase::Emit || line.compileFrom))
-    return wrong("--compile-from reads and --compile-to writes the module of a single target; name only that --target");
-
-  std::optional<Precision> precision = parsePrecision(flags.precision);
-  if (!precision)
-    return wrong("--precision: there is no precision '" + flags.precision +
-                 "'; this build has f32, bf16x3, tf32, bf16 and f16");
-  line.pipeline.precision = *precision;
-  if (precision == Precision::F16)
-    line.changes.lossScale = kLossScaleOfF16;
-  for (const TargetProfile *profile : line.targets)
-    if (!llvm::is_contained(profile->precisions, line.pipeline.precision))
-      return wrong("--precision=" + flags.precision + ": target " + profile->name + " has " +
-                   listOf(profile->precisions));
-
-  std::optional<Precision> caches = parsePrecision(flags.caches);
-  if (!caches || !isStorable(*caches))
-    return wrong("--caches: keys and values are kept in f32, f16 or bf16, not in '" + flags.caches + "'");
-  line.pipeline.caches = *caches;
-  for (const TargetProfile *profile : line.targets)
-    if (!llvm::is_contained(profile->precisions, line.pipeline.caches))
-      return wrong("--caches=" + flags.caches + ": target " + profile->name + " has no " + flags.caches);
-
-  std::optional<Precision> moments = parsePrecision(flags.moments);
-  if (moments != Precision::F32 && moments != Precision::BF16)
-    return wrong("--moments: Adam's moments are kept in f32 or bf16, not in '" + flags.moments + "'");
-  line.pipeline.moments = *moments;
-
-  std::optional<Recomputation> recompute = parseRecomputation(flags.recompute);
-  if (!recompute)
-    return wrong("--recompute: there is no policy '" + flags.recompute +
-                 "'; the policies are none, cheap, products and auto");
-  line.pipeline.recompute = *recompute;
-
-  if (flags.lora.getNumOccurrences()) {
-    std::string config = flags.lora + "/adapter_config.json"; // a folder written by PEFT
-    auto file = llvm::MemoryBuffer::getFile(config, /*IsText=*/true);
-    if (llvm::sys::fs::is_directory(flags.lora) && !file)
-      return wrong("--lora: cannot read '" + config + "': " + file.getError().message());
-    if (file && nestsTooDeepJSON((*file)->getBuffer()))
-      return wrong("--lora: '" + config + "' nests values deeper than any configuration of an adapter does");
-    llvm::Expected<AdapterOptions> adapters =
-        file ? parseAdapterConfig((*file)->getBuffer()) : parseAdapters(flags.lora);
-    if (!adapters)
-      return wrong("--lora: " + llvm::toString(adapters.takeError()));
-    line.pipeline.adapters = std::move(*adapters);
-  }
-  llvm::Expected<WeightFormat> weights = parseWeightFormat(flags.weights);
-  if (!weights)
-    return wrong("--weights: " + llvm::toString(weights.takeError()));
-  line.pipeline.weights = *weights;
-  if (flags.shard.getNumOccurrences()) {
-    if (flags.shard != "none" && flags.shard != "optimizer")
-      return wrong("--shard: '" + flags.shard +
-                   "' is unknown; there are 'none' (every device keeps the whole optimizer's state) and 'optimizer' "
-                   "(each keeps a part).");
-    line.pipeline.sharding = flags.shard == "none" ? Sharding::None : Sharding::Optimizer;
-  }
-  if (flags.entries != "all" && flags.entries != "training" && flags.entries != "inference")
-    return wrong("--entries: '" + flags.entries + "' is unknown; there are 'all', 'training' and 'inference'.");
-  if (flags.entries.getNumOccurrences() && line.compileFrom && *line.compileFrom >= Phase::Derive)
-    return wrong("--entries chooses what phase 'derive' makes, which --compile-from=" + flags.compileFrom +
-                 " leaves out");
-  line.pipeline.purpose = flags.entries == "training"    ? Purpose::Training
-                          : flags.entries == "inference" ? Purpose::Inference
-                                                         : Purpose::All;
-  if (line.pipeline.purpose == Purpose::Inference && line.pipeline.sharding)
-    return wrong("--shard is for training, and --entries=inference leaves it out");
-  if (flags.fit.getNumOccurrences()) {
-    line.fit = parseBytes(flags.fit);
-    if (!line.fit)
-      return wrong("--fit expects a size such as 12GiB or 800MiB, got '" + flags.fit + "'");
-    if (line.compileFrom || line.compileTo != Phase::Emit)
-      return wrong("--fit chooses a batch for an artifact; leave --compile-from and --compile-to out");
-  }
-  line.pipeline.dumpDirectory = flags.dumpPhases;
-  line.report = flags.report;
-  line.profile = flags.profile;
-  line.tuningFile = flags.tune;
-  line.vocabulary = flags.vocabulary;
-  if (!line.vocabulary.empty() && line.compileTo != Phase::Emit)
-    return wrong("--vocabulary is a part of the artifact, and --compile-to=" + flags.compileTo + " makes no artifact");
-  if (!line.report.empty() && line.compileTo != Phase::Emit)
-    return wrong("--report is about an artifact, and --compile-to=" + flags.compileTo + " makes no artifact");
-  for (auto [flag, into] : {std::pair(&flags.remarks, &line.remarks.all),
-                            {&flags.remarksPassed, &line.remarks.passed},
-                            {&flags.remarksMissed, &line.remarks.missed}}) {
-    *into = *flag;
-    std::string problem;
-    if (!into->empty() && !llvm::Regex(*into).isValid(problem))
-      return wrong("--" + flag->ArgStr + "=" + *into + " is no regular expression: " + problem);
-  }
-  line.ptxas = flags.ptxas == "auto" ? findPtxas() : flags.ptxas == "none" ? std::string() : flags.ptxas;
-  if (!line.ptxas.empty() && !llvm::sys::fs::can_execute(line.ptxas))
-    return wrong("--ptxas: '" + line.ptxas +
-                 "' is not a program; name ptxas of the CUDA toolkit, or give none for PTX alone");
-  flags.fusion.apply(line.pipeline.fusion);
-  // Fusing projections stores their weights as one. The fused kernels do not use tensor cores yet.
-  if (line.pipeline.precision != Precision::F32)
-    line.pipeline.fusion.switchOff("fuse-projections");
-  line.changes.overrides.assign(flags.overrides.begin(), flags.overrides.end());
-  line.changes.ignoredKeys.assign(flags.ignoredKeys.begin(), flags.ignoredKeys.end());
-  line.changes.architecture = flags.architecture;
-  line.changes.family = flags.family;
-  line.changes.optimizer = flags.optimizer;
-  if (!flags.maxTokens.empty())
-    line.changes.overrides.push_back("max_tokens=" + flags.maxTokens);
-  if (!flags.maxSequences.empty())
-    line.changes.overrides.push_back("max_sequences=" + flags.maxSequences);
-  if (!line.changes.overrides.empty() && llvm::sys::path::extension(line.model) == ".mlir")
-    return wrong("--set, --max-tokens and --max-sequences change a description (.toml) or a text (.weft); '" +
-                 line.model + "' is a module, whose sizes are in its heddle.size ops");
-  return line;
+  bool isRight = takePhases(flags, line) && takeAddedPasses(flags, line) && takeTargets(flags, line) &&
+                 takeFormats(flags, line) && takeRewrites(flags, line) && takeAdapters(flags, line) &&
+                 takePurpose(flags, line) && takeOutputs(flags, line) && takePtxas(flags, line) &&
+                 takeChanges(flags, line);
+  return isRight ? std::optional(std::move(line)) : std::nullopt;
 }
 
 } // namespace
