@@ -28,10 +28,10 @@ using namespace mlir;
 using namespace mlir::heddle;
 
 static constexpr FusionFlag kFuseAttention{"fuse-attention", "Recognise and fuse attention (default true)"},
-    kFuseProjections{"fuse-projections", "One product for the projections of an attention's input (default true)"},
+    kFuseProjections{"fuse-projections", "One matmul for the projections of an attention's input (default true)"},
     kFuseCrossEntropy{"fuse-cross-entropy", "Compute logits and their loss a chunk of tokens at a time (default true)"},
-    kFuseUpdates{"fuse-updates", "Update all biases and gains at once (default true)"},
-    kFuseKernels{"fuse-kernels", "Give kernels prologues, epilogues and companions (default true)"};
+    kFuseUpdates{"fuse-updates", "Update all biases and gains in one kernel (default true)"},
+    kFuseKernels{"fuse-kernels", "Fuse ops into the kernels before, behind and beside them (default true)"};
 static constexpr FusionFlag kFusionFlags[] = {kFuseAttention, kFuseProjections, kFuseCrossEntropy, kFuseUpdates,
                                               kFuseKernels};
 

@@ -69,8 +69,8 @@ struct Flags {
       category, "remarks-filter", "regex",
       "Print the remarks of the passes that this regular expression matches, as in heddle-opt: what they fused, "
       "and what they did not and which condition failed; fuse matches all of them"};
-  TextFlag remarksPassed{category, "remarks-filter-passed", "regex", "The same, of what was fused alone"};
-  TextFlag remarksMissed{category, "remarks-filter-missed", "regex", "The same, of what was not fused alone"};
+  TextFlag remarksPassed{category, "remarks-filter-passed", "regex", "The same, but only what was fused"};
+  TextFlag remarksMissed{category, "remarks-filter-missed", "regex", "The same, but only what was not fused"};
   TextFlag profile{category, "profile", "trace.json",
                    "Write a Chrome trace of phases, passes and kernels, for ui.perfetto.dev"};
   TextFlag precision{category, "precision", "name",
@@ -85,8 +85,8 @@ struct Flags {
       "f32"};
   TextFlag moments{category, "moments", "format",
                    "The format of Adam's two moments of each matrix between steps: f32 (default), "
-                   "or bf16, rounded at random, which "
-                   "takes half the memory; arithmetic is of f32",
+                   "or bf16, rounded stochastically, which "
+                   "takes half the memory; arithmetic stays in f32",
                    "f32"};
   TextFlag recompute{
       category, "recompute", "policy",
@@ -147,8 +147,8 @@ struct Flags {
   TextFlag vocabulary{category, "vocabulary", "file",
                       "Put this SentencePiece model into the artifact, for heddle-run to use"};
   TextFlag tune{category, "tune", "FILE",
-                "Compile with the fastest tiles of products by measurement: FILE keeps the figures, "
-                "and this machine's device measures products that FILE lacks"};
+                "Take the tiles of matmuls that are fastest by measurement: FILE keeps the figures, and this "
+                "machine's device measures matmuls that FILE lacks"};
   TextFlag ptxas{category, "ptxas", "path",
                  "NVIDIA's assembler, which makes binaries for CUDA targets beside PTX (default: the assembler in "
                  "CUDA_HOME or PATH, if it is installed there); none: PTX alone",
@@ -156,13 +156,12 @@ struct Flags {
   cl::opt<int64_t> processors{
       "processors",
       cl::desc(
-          "Multiprocessors of the GPU that products on tensor cores are cut into tiles for (default: as many as an "
-          "A100 has, an A40 or an H100, by the target)"),
+          "Multiprocessors of the GPU for which matmuls on tensor cores are cut into tiles (default: those of an A100, "
+          "an A40 or an H100, by the target)"),
       cl::value_desc("N"), cl::init(0), cl::cat(category)};
-  cl::opt<bool> noProducers{
-      "no-producers",
-      cl::desc("Matmuls on Hopper have no lanes that only copy operands, to compare with those that have"),
-      cl::cat(category)};
+  cl::opt<bool> noProducers{"no-producers",
+                            cl::desc("Matmuls on Hopper have no warps that only copy operands, for comparison"),
+                            cl::cat(category)};
   cl::opt<bool> helpDescription{"help-description", cl::desc("Print a page of all keys of a description, in Markdown"),
                                 cl::cat(category)};
   // For tests that run a GPU's kernels on a device with narrower subgroups.
@@ -182,7 +181,7 @@ std::string describe() {
     stream << llvm::formatv("  {0,-18} {1}\n", phase.name, phase.description);
   stream << "\nTargets:\n\n";
   for (const TargetProfile *profile : getTargetProfiles())
-    stream << llvm::formatv("  {0,-18} {1}\n", profile->name, profile->summary);
+    stream << llvm::formatv("  {0,-24} {1}\n", profile->name, profile->summary);
   stream << R"(
 Device memory, as printed: `weights`; `optimizer state`, which is moments, counters and summed gradients; `caches` of
 decoding; and the arena, which all entries share, in blocks of at most --max-allocation. Of the arena, `activations` is
@@ -192,8 +191,8 @@ These are the tensors alone. Kernels, the scratch memory of a processor's thread
 the driver keeps for itself are not counted, nor is the host's memory: the peak of a process that trains on its
 processor is larger.
 
-mlir-opt's flags for printing and timing are understood too (--mlir-print-ir-after-all, --mlir-timing, ...); --help-hidden
-lists them. Exit code: 0 done, 1 the work failed, 2 the command line is wrong.
+mlir-opt's flags for printing and timing are understood too (--mlir-print-ir-after-all, --mlir-timing, ...);
+--help-hidden lists them. Exit code: 0 done, 1 the work failed, 2 the command line is wrong.
 )";
   return text;
 }
@@ -513,6 +512,7 @@ std::optional<CommandLine> mlir::heddle::parseCommandLine(int argc, char **argv)
   registerPassManagerCLOptions();
   registerDefaultTimingManagerCLOptions();
   cl::HideUnrelatedOptions(flags.category);
+  wrapDescriptions(flags.category);
   cl::SetVersionPrinter([](raw_ostream &out) { out << ::heddle::cli::versionText("heddle-compile") << "\n"; });
   if (std::string unknown = findUnknownFlag(argc, argv); !unknown.empty())
     return wrong(unknown);

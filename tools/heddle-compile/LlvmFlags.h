@@ -32,6 +32,9 @@ inline std::string findUnknownFlag(int argc, char **argv) {
   return "";
 }
 
+/// Breaks the descriptions of a category's flags into lines that --help prints within 120 columns. LLVM breaks none.
+void wrapDescriptions(const llvm::cl::OptionCategory &category);
+
 struct TextFlag : llvm::cl::opt<std::string> {
   TextFlag(llvm::cl::OptionCategory &category, StringRef name, StringRef value, StringRef description,
            const std::string &otherwise = "")

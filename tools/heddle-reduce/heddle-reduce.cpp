@@ -91,6 +91,7 @@ int main(int argc, char **argv) {
   ::heddle::cli::beginProgram();
   Flags flags;
   cl::HideUnrelatedOptions(flags.category);
+  mlir::heddle::wrapDescriptions(flags.category);
   cl::SetVersionPrinter([](raw_ostream &out) { out << ::heddle::cli::versionText("heddle-reduce") << "\n"; });
   if (std::string unknown = mlir::heddle::findUnknownFlag(argc, argv); !unknown.empty()) {
     fail(unknown);

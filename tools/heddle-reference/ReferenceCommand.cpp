@@ -138,6 +138,7 @@ std::optional<ReferenceCommand> check(Flags &flags) {
 std::optional<ReferenceCommand> mlir::heddle::parseReferenceCommand(int argc, char **argv) {
   Flags flags;
   cl::HideUnrelatedOptions(flags.category);
+  wrapDescriptions(flags.category);
   cl::SetVersionPrinter([](raw_ostream &out) { out << ::heddle::cli::versionText("heddle-reference") << "\n"; });
   if (std::string unknown = findUnknownFlag(argc, argv); !unknown.empty())
     return wrong(unknown);
