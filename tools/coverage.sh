@@ -9,6 +9,7 @@
 #
 # Prints the table to standard output, and writes every line's count to build-coverage/lines (a page per file).
 set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/help.sh"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD build=$PWD/build-coverage
 options=()

@@ -3,6 +3,7 @@
 # scores it on numbers that it was never trained on. All files go to build/demo. The demo fails if any step fails.
 # HEDDLE_DEMO_STEPS sets the number of training steps.
 set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/help.sh"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 bin=build/bin

@@ -11,6 +11,7 @@
 # hangs or takes too much memory is written to build-fuzz/found, and the exit code is 1;
 # `build-fuzz/test/bin/fuzz-TARGET FILE` runs it again.
 set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/help.sh"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 seconds=60

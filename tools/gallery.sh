@@ -5,6 +5,7 @@
 #
 #   tools/gallery.sh [bench/gallery.py's own options, for example --system "memory network" --seed 1]
 set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/help.sh"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 mkdir -p build/gallery
 exec bench/gallery.py --bin build/bin --out build/gallery/index.html "$@"

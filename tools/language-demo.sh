@@ -5,6 +5,7 @@
 # Fails if fewer than 85% of the stories in the present or 50% of those in the past are right, or if 8-bit or 4-bit
 # weights raise the perplexity by more than 0.5% or 3%.
 set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/help.sh"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 bin=build/bin

@@ -4,6 +4,7 @@
 # unseen sentences by labelled bracket F1. Needs a built Heddle; fails below an F1 of 95. HEDDLE_DEMO_STEPS and
 # HEDDLE_DEMO_SEED set the training steps and the seed.
 set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/help.sh"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 bin=build/bin

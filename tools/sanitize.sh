@@ -7,6 +7,7 @@
 # The compiler is not built, because Debian's MLIR libraries are not instrumented. `cmake --preset debug` builds all of
 # Heddle with the first sanitizer.
 set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/help.sh"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 [ $# -gt 0 ] || set -- address,undefined thread
 

@@ -9,6 +9,7 @@
 #                                  Debian's headers and libraries for 64-bit ARM (360 MB)
 #   tools/setup.sh --list          print the packages and stop; with --tests or --aarch64, those as well
 set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/help.sh"
 
 build=(cmake ninja-build g++ ccache python3)
 runtime=(libflatbuffers-dev flatbuffers-compiler libvulkan-dev libvulkan-volk-dev libsentencepiece-dev nlohmann-json3-dev

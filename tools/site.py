@@ -5,6 +5,7 @@
 
 Pages keep their paths, so that links between them work. Files that pages link to are copied to the site unchanged."""
 
+import argparse
 import pathlib
 import re
 import shutil
@@ -73,7 +74,9 @@ def navigation(pages):
 def main():
     if not shutil.which("mkdocs"):
         sys.exit("site: mkdocs is not installed; it is Debian's package mkdocs")
-    site = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "out/site").resolve()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", metavar="FOLDER", nargs="?", default="out/site")
+    site = pathlib.Path(parser.parse_args().folder).resolve()
     pages = [str(page.relative_to(SOURCE)) for page in tree.files(SOURCE, "*.md")]
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)

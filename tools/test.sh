@@ -5,6 +5,7 @@
 #   tools/test.sh --long    the tests that the gate leaves out: whole training runs, packs, packages, a second build. A release needs both
 #   tools/test.sh [--long] CTEST'S OWN OPTIONS, for example -R lit
 set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/help.sh"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 stage() {

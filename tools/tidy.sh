@@ -9,6 +9,7 @@
 #   --analyze    run the static analyzer, too
 #   --build DIR  default: build
 set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/help.sh"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build=build
 
