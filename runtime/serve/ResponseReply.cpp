@@ -40,7 +40,7 @@ private:
                  {"error", nullptr},
                  {"incomplete_details", nullptr},
                  {"instructions", nullptr},
-                 {"max_output_tokens", nullptr},
+                 {"max_output_tokens", request.mostTokens ? Json(*request.mostTokens) : Json()},
                  {"metadata", Json::object()},
                  {"model", model},
                  {"output", std::move(output)},

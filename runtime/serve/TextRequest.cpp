@@ -84,10 +84,10 @@ constexpr std::string_view kForeignOptions[] = {
 // Reads the fields that all kinds of requests share. `tokens` names the fields for the maximum length of an answer.
 void readCommon(Fields &fields, TextRequest &request, std::initializer_list<std::string_view> tokens) {
   request.model = fields.text("model");
-  request.options.tokens = -1;
   for (std::string_view name : tokens)
     if (std::optional<int64_t> most = fields.integer(name, 0, INT32_MAX))
-      request.options.tokens = *most;
+      request.mostTokens = most;
+  request.options.tokens = request.mostTokens.value_or(-1);
   SamplingOptions sampling;
   sampling.temperature = fields.number("temperature", 0, 100).value_or(1);
   sampling.topP = fields.number("top_p", 0, 1).value_or(1);

@@ -29,6 +29,7 @@ struct TextRequest {
   std::vector<TextOrIds> prompts;
   std::optional<Conversation> conversation; // replaces `prompts`
   GenerationOptions options;                // without a seed; `tokens` is negative if the request does not set it
+  std::optional<int64_t> mostTokens;        // the most tokens of an answer, if the request sets them
   std::optional<uint64_t> seed;
   std::vector<std::string> stops;
   int64_t choices = 1; // answers for each prompt

@@ -208,6 +208,7 @@ TEST_F(ServerTest, ChatsByATemplate) {
   EXPECT_EQ(answer["object"], "response");
   EXPECT_EQ(answer["output"][0]["content"][0]["text"].get<std::string>().size(), 4u);
   EXPECT_EQ(answer["status"], "incomplete");
+  EXPECT_EQ(answer["max_output_tokens"], 4);
   Client client(port);
   Json body = {{"input", "HI"}, {"temperature", 0}, {"max_output_tokens", 4}, {"stream", true}};
   client.send(requestOf("POST", "/v1/responses", body.dump(), "Connection: close\r\n"));
