@@ -145,6 +145,8 @@ diff <(losses whole.jsonl | head -n 3) <(losses piped.jsonl) || fail "text from 
 # The mean of checkpoints can translate, but not be resumed.
 quietly "${train[@]}" --checkpoint kept --steps 12 --seed 5 --save-every 3 --keep-last 3 --vocab-type unigram
 quietly "$bin/heddle-run" average --checkpoint kept --last 3 --output mean
+quietly "$bin/heddle-run" average --checkpoint kept --output all
+cmp mean/weights.safetensors all/weights.safetensors || fail "the default averages other checkpoints than all three"
 got=0
 (ulimit -f 16; "$bin/heddle-run" average --checkpoint kept --last 3 --output large) > said.txt 2>&1 || got=$?
 [ "$got" = 1 ] && grep -q "File too large" said.txt || fail "a limit on files gives $got: $(cat said.txt)"

@@ -101,7 +101,8 @@ private:
     command->add_option("--checkpoint", average.checkpoint, "Folder of the training run's checkpoints")->required();
     command->add_option("--output", average.output, "Folder of the checkpoint to write")->required();
     CLI::Option *last =
-        command->add_option("--last", average.last, "Checkpoints to average")->check(kCount)->capture_default_str();
+        command->add_option("--last", average.last, "Checkpoints to average (default: 5, or all if there are fewer)")
+            ->check(kCount);
     CLI::Option *decay = command
                              ->add_option("--decay", average.decay,
                                           "The weight of a checkpoint relative to the next one; 1: all weigh the same")

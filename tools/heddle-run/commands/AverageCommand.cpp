@@ -4,6 +4,8 @@
 #include "runtime/train/Average.h"
 #include "runtime/train/CheckpointFolder.h"
 
+#include <algorithm>
+
 namespace heddle::run {
 
 Status runAverage(const AverageCommand &command) {
@@ -21,11 +23,13 @@ Status runAverage(const AverageCommand &command) {
     return makeError(ErrorKind::InvalidArgument, "'", single.string(),
                      "' is a single checkpoint of a training run; --checkpoint takes the folder that holds several.");
   }
-  if (found.size() < command.last)
+  constexpr size_t most = 5; // as in section 6.1 of the paper
+  size_t last = command.last.value_or(std::min(most, found.size()));
+  if (found.size() < last)
     return makeError(ErrorKind::InvalidArgument, "'", command.checkpoint, "' holds ", found.size(),
-                     " checkpoints, and --last asks for ", command.last, "; train with --keep-last ", command.last,
+                     " checkpoints, and --last asks for ", last, "; train with --keep-last ", last,
                      " or ask for fewer.");
-  found.erase(found.begin(), found.end() - ptrdiff_t(command.last));
+  found.erase(found.begin(), found.end() - ptrdiff_t(last));
   HEDDLE_CHECK(averageCheckpoints(found, decayingWeights(found.size(), command.decay), command.output));
   log(LogLevel::Info, str("averaged ", found.size(), " checkpoints, ", found.front().filename().string(), " to ",
                           found.back().filename().string(), "; checkpoint ", command.output));

@@ -43,7 +43,7 @@ struct TrainCommand {
 
 struct AverageCommand {
   std::string checkpoint, output;
-  uint64_t last = 5;
+  std::optional<uint64_t> last; // nullopt: all, 5 at most
   double decay = 1;
   bool ema = false; // the average that training kept, instead of an average of checkpoints
 };
