@@ -19,8 +19,11 @@ OwningOpRef<ModuleOp> mlir::heddle::readModel(MLIRContext *context, const ModelO
     emitError(UnknownLoc::get(context)) << message;
     return OwningOpRef<ModuleOp>();
   };
-  if (!llvm::sys::fs::exists(path))
+  if (!llvm::sys::fs::exists(path) && llvm::sys::path::has_extension(path))
     return fail("there is no file '" + path + "'");
+  if (!llvm::sys::fs::exists(path))
+    return fail("there is no file or folder '" + path +
+                "'; Heddle downloads no models: get the Hugging Face folder or the GGUF file first, and give its path");
   bool isFolder = llvm::sys::fs::is_directory(path);
   if (StringRef kind = describeSpecialFile(path); !isFolder && !kind.empty())
     return fail("'" + path + "' is " + kind +
