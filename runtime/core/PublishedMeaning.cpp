@@ -179,7 +179,7 @@ Json configOf(const GgufReader &file) {
   const GgufValue *experts = file.value("llama.expert_count");
   bool hasExperts =
       architecture == "llama" && experts && experts->whole().value_or(0) > 0; // Mixtral's files are called so
-  config["architectures"] = {hasExperts ? "mixtral" : architecture};
+  config["architectures"] = {hasExperts ? "llama with experts" : architecture};
   // GGUF has no key for the activation: the architecture decides.
   if (architecture.starts_with("gemma"))
     config["hidden_activation"] = "gelu_pytorch_tanh";

@@ -150,7 +150,7 @@ void Reader::readShape() {
   require("attention.value_length", double(headWidth), "Heddle's heads of values are as wide as those of keys");
 
   bool hasExperts = architecture == "llama" && whole("expert_count", 0) > 0; // Mixtral's files are called so
-  config["architectures"] = llvm::json::Array{hasExperts ? "mixtral" : architecture};
+  config["architectures"] = llvm::json::Array{hasExperts ? "llama with experts" : architecture};
   if (llvm::is_contained({"llama", "qwen2", "qwen3"}, architecture)) // the families' texts name the others
     config["hidden_act"] = "silu";
   if (window > 0)
