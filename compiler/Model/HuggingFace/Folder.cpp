@@ -28,6 +28,7 @@ constexpr int64_t kMostWidth = 65536, kMostLayers = 512, kMostTokens = 1 << 20, 
 /// Keys of any configuration that do not change a model's results: the program that wrote it, settings of generation
 /// and of tasks, names for people.
 constexpr StringRef kGeneralKeys[] = {"architectures",
+                                      "auto_map",
                                       "model_type",
                                       "name_or_path",
                                       "transformers_version",
