@@ -50,20 +50,20 @@ std::optional<int64_t> readExtent(const Json &value, int64_t low) {
   return value.get<int64_t>();
 }
 
-// Reads {"rows": [64]} or {"pick": [4, 3, 0]}.
+// Reads {"rows": [64]}, {"pick": [4, 3, 0]} or {"pick": [4, 192, 0, 128]}.
 std::optional<ChosenRows> readRows(std::string_view key, const Json &value) {
   bool isPick = key == "pick";
-  if (!value.is_array() || value.size() != (isPick ? 3 : 1))
+  if (!value.is_array() || (value.size() != (isPick ? 3 : 1) && !(isPick && value.size() == 4)))
     return std::nullopt;
   if (!isPick) {
     std::optional<int64_t> first = readExtent(value[0], 0);
-    return first ? std::optional(ChosenRows{1, 1, 0, *first}) : std::nullopt;
+    return first ? std::optional(ChosenRows{.first = *first}) : std::nullopt;
   }
   std::optional<int64_t> groups = readExtent(value[0], 1), of = readExtent(value[1], 1),
-                         index = readExtent(value[2], 0);
-  if (!groups || !of || !index || *index >= *of)
+                         index = readExtent(value[2], 0), count = value.size() > 3 ? readExtent(value[3], 1) : 1;
+  if (!groups || !of || !index || !count || *index + *count > *of)
     return std::nullopt;
-  return ChosenRows{*groups, *of, *index, 0};
+  return ChosenRows{.groups = *groups, .of = *of, .index = *index, .count = *count};
 }
 
 // {"from": ["blk.0.attn_q.weight"], "rows": [64], "paired": 9, "plus": 1}
@@ -150,15 +150,17 @@ std::optional<WeightOrigin> readOrigin(const Json &json) {
       (origin.isFlat && (isMatrix || origin.leadingRows || origin.rows || origin.parts > 1)))
     return std::nullopt;
   for (const WeightOrigin &stored : {origin, origin.inGguf()}) {
+    bool areOfMatrices = !stored.rows || stored.rows->groups == stored.matrices; // the same rows of each matrix
     if (stored.matrices > 1 && (!isMatrix || stored.shape.front() % stored.matrices != 0 || stored.leadingRows ||
-                                stored.rows || stored.parts > 1 || (stored.gguf && stored.gguf->pairedHeads > 0)))
+                                !areOfMatrices || stored.parts > 1 || (stored.gguf && stored.gguf->pairedHeads > 0)))
       return std::nullopt;
     if (stored.isInterleaved && (stored.transpose || !isMatrix || stored.leadingRows || stored.rows))
       return std::nullopt;
     // The rows of the stored tensor: the columns of a transposed weight, the elements of a vector.
-    int64_t rows = isMatrix && !stored.transpose ? origin.shape.front() : origin.shape.back();
+    int64_t rows = isMatrix && !stored.transpose ? origin.shape.front() : origin.shape.back() * stored.matrices;
     if ((stored.transpose && !isMatrix) ||
-        (stored.rows && (stored.leadingRows || stored.parts > 1 || rows % stored.rows->groups != 0)))
+        (stored.rows && (stored.leadingRows || stored.parts > 1 || rows % stored.rows->groups != 0 ||
+                         rows / stored.rows->groups % stored.rows->count != 0)))
       return std::nullopt;
   }
   auto isNumbered = [](const std::string &name) { return std::ranges::count(name, kNumber) == 1; };

@@ -20,10 +20,10 @@ namespace schema {
 struct Module; // runtime/schema/artifact.fbs
 }
 
-// Rows of a stored tensor. The tensor has `groups` groups of `of` equal parts, and the weight has part `index` of each
-// group. With one part per group, the weight has as many rows as it needs, from row `first` on.
+// Rows of a stored tensor. The tensor has `groups` groups of `of` equal parts, and the weight has `count` parts of each
+// group, from part `index` on. With one part per group, the weight has as many rows as it needs, from row `first` on.
 struct ChosenRows {
-  int64_t groups = 1, of = 1, index = 0;
+  int64_t groups = 1, of = 1, index = 0, count = 1;
   int64_t first = 0;
 };
 

@@ -259,10 +259,12 @@ struct PlacesInTensor {
   size_t matrixRows = 0;        // rows of each of several transposed matrices; 0: there is one
   size_t apart = 1;             // a row's elements are so far apart
 
+  // The number of rows of the tensor that the weight uses, and the place of one of them.
+  size_t usedRows() const { return matrixRows > 0 ? rows / matrixRows * columns : transpose ? columns : rows; }
   size_t storedRow(size_t row) const { return firstRow + row / run * stride + row % run; }
   size_t of(size_t row, size_t column) const {
     if (matrixRows > 0)
-      return (row / matrixRows * columns * apart + first + column * apart) * width + row % matrixRows;
+      return (storedRow(row / matrixRows * columns + column) * apart + first) * width + row % matrixRows;
     return transpose ? storedRow(column) * width + row : storedRow(row) * width + first + column * apart;
   }
 };
@@ -289,8 +291,8 @@ std::optional<PlacesInTensor> placesIn(const HostTensor &tensor, const WeightOri
     std::swap(expected[0], expected[1]);
   (hasMatrices ? expected.front() : expected.back()) *= origin.parts;
   ChosenRows chosen = origin.rows.value_or(ChosenRows());
-  int64_t run = expected[0] / chosen.groups, taken = expected[0];
-  expected[0] *= chosen.of;
+  int64_t run = expected[0] / chosen.groups, taken = expected[0], part = run / chosen.count;
+  expected[0] = expected[0] / chosen.count * chosen.of;
   int64_t before = chosen.first + origin.skippedRows;
   bool isPart = (origin.leadingRows && origin.shape.size() == 2) || (origin.rows && chosen.of == 1);
   if (isPart && stored.size() == expected.size())
@@ -304,8 +306,8 @@ std::optional<PlacesInTensor> placesIn(const HostTensor &tensor, const WeightOri
                         .first = size_t(origin.part) * (origin.isInterleaved ? 1 : columns),
                         .transpose = origin.transpose,
                         .run = size_t(run),
-                        .stride = size_t(run * chosen.of),
-                        .firstRow = size_t(before + chosen.index * run),
+                        .stride = size_t(part * chosen.of),
+                        .firstRow = size_t(before + chosen.index * part),
                         .matrixRows = hasMatrices ? size_t(stored.back()) : 0,
                         .apart = origin.isInterleaved ? size_t(origin.parts) : 1};
   if (origin.shape.size() == 1 && origin.rows) { // each element of a vector is a row
@@ -322,7 +324,7 @@ std::optional<PlacesInTensor> placesIn(const HostTensor &tensor, const WeightOri
 Status cover(const WeightOrigin &origin, const HostTensor &tensor, std::vector<bool> &taken) {
   PlacesInTensor places = *placesIn(tensor, origin);
   taken.resize(size_t(flattened(tensor.shape(), origin).front()));
-  for (size_t row = 0, rows = places.transpose ? places.columns : places.rows; row < rows; ++row) {
+  for (size_t row = 0; row < places.usedRows(); ++row) {
     if (taken[places.storedRow(row)])
       return makeError(ErrorKind::InvalidArgument, "row ", places.storedRow(row), " of '", origin.names.front(),
                        "' is part of two weights of the model. The family's text takes it twice.");

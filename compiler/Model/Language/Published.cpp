@@ -253,16 +253,17 @@ std::optional<llvm::json::Object> PublishedFamily::readTensor(const Expression &
                         .Cases({"flat", "head"}, 1)
                         .Cases({"paired", "plus", "rows", "stack"}, 2)
                         .Cases({"part", "interleaved"}, 3)
-                        .Case("pick", 4)
                         .Case("either", 2)
                         .Default(0);
+  if (function == "pick")
+    expected = arguments.size() == 5 ? 5 : 4;
   if ((function == "leading" || function == "transpose") && arguments.size() <= 2)
     expected = std::max<size_t>(arguments.size(), 1);
   if (expression.kind != Expression::Call || expected != arguments.size()) {
     elaborator.fail(expression.where)
         << "a tensor is its name in quotation marks, or transpose(tensor, matrices), flat(tensor), "
            "head(tensor), leading(tensor, skipped), "
-        << "rows(tensor, from), pick(tensor, groups, of, index), part(tensor, index, "
+        << "rows(tensor, from), pick(tensor, groups, of, index, count), part(tensor, index, "
            "of), interleaved(tensor, index, of), stack(tensor, count), paired(tensor, heads), "
         << "plus(tensor, number) or either(tensor, tensor)";
     return std::nullopt;
