@@ -35,10 +35,19 @@ def published(origin, tied, tensors):
         return of_experts(origin["from"][0], tensors)
     if count := origin.get("stack"):
         return np.concatenate([find([name.replace("*", str(i)) for name in origin["from"]]) for i in range(count)])
-    value = find(origin["from"] + [name.replace("block_sparse_moe", "mlp") for name in origin["from"]] + tied)
+    value = find(origin["from"] + [name.replace("block_sparse_moe", "mlp") for name in origin["from"]] +
+                 [in_memory(name) for name in origin["from"]] + tied)
+    if value is not None and value.ndim == 3 and origin.get("matrices"):
+        value = value.reshape(-1, value.shape[-1])
     if "pick" in origin:
-        groups, of, index = origin["pick"]
-        value = value.reshape(groups, of, -1, *value.shape[1:])[:, index].reshape(-1, *value.shape[1:])
+        groups, of, index, *count = origin["pick"]
+        value = value.reshape(groups, of, -1, *value.shape[1:])[:, index:index + (count or [1])[0]].reshape(-1, *value.shape[1:])
+    if isinstance(origin.get("rows"), list):
+        first, shape = origin["rows"][0], origin["shape"]
+        value = value[first:first + shape[-1 if origin.get("transpose") or len(shape) == 1 else 0]]
+    if value is not None and origin.get("matrices"):
+        count = origin["matrices"]
+        return value.reshape(count, -1, value.shape[-1]).transpose(0, 2, 1).reshape(-1, value.shape[0] // count)
     if "part" in origin:
         index, of = origin["part"]
         value = np.split(value, of, -1)[index]
@@ -46,6 +55,13 @@ def published(origin, tied, tensors):
         index, of = origin["interleaved"]
         value = value[..., index::of]
     return value if value is None or value.ndim < 3 else value.reshape(-1, value.shape[-1])
+
+
+def in_memory(name):
+    """Returns transformers' name in memory for a tensor of a GraniteMoe folder."""
+    for theirs, own in {"input_linear.weight": "experts.gate_up_proj", "output_linear.weight": "experts.down_proj", "router.layer": "router"}.items():
+        name = name.replace(f"block_sparse_moe.{theirs}", f"block_sparse_moe.{own}")
+    return name
 
 
 def of_experts(name, tensors):
