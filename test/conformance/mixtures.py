@@ -52,6 +52,8 @@ VARIANTS = {
     "dots1": ("Dots1", {**ROUTED, "head_dim": 8, "num_hidden_layers": 3, "sliding_window": 3, "max_window_layers": 1, "attention_bias": True}),
     "ernie": ("Ernie4_5_Moe", {"num_hidden_layers": 4, "moe_num_experts": 6, "moe_k": 3, "moe_intermediate_size": 12, "moe_layer_interval": 2}),
     "minimaxm2": ("MiniMaxM2", {"head_dim": 8, "rotary_dim": 4, "num_local_experts": 4, "num_experts_per_tok": 2, "pad_token_id": 0}),
+    "phimoe": ("Phimoe", {"num_local_experts": 6, "num_experts_per_tok": 2, "router_jitter_noise": 0.3, "attention_bias": True, "lm_head_bias": True,
+                          "sliding_window": 3}),
     "hunyuan": ("HunYuanMoEV1", {"num_experts": 5, "moe_topk": 2, "head_dim": 6, "rope_parameters": {"rope_type": "dynamic", "rope_theta": 10000.0, "alpha": 50.0, "factor": 1.0}}),
 }
 FILES = "qwen2moe-plain", "granitemoeshared"  # with a GGUF file, too
