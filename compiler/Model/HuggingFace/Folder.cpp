@@ -14,6 +14,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/SaveAndRestore.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -228,8 +229,15 @@ void Reader::readMarian() {
                  "bos_token_id", "force_bos_token_to_be_generated", "normalize_logits"});
 }
 
-static std::string listAllArchitectures() {
-  return kOwnArchitecture.str() + ", " + llvm::join(language::listArchitectures(/*isGguf=*/false), ", ");
+/// Says which architectures Heddle takes: how many, and one with nearly the same name.
+static std::string describeArchitectures(StringRef name) {
+  std::vector<std::string> all = language::listArchitectures(/*isGguf=*/false);
+  all.push_back(kOwnArchitecture.str());
+  constexpr size_t mostEdits = 2;
+  auto distance = [&](StringRef other) { return name.edit_distance(other); };
+  const std::string &nearest = *std::ranges::min_element(all, {}, distance);
+  return llvm::formatv("{0} others (docs/published-models.md){1}", all.size(),
+                       distance(nearest) > mostEdits ? "" : ", such as " + nearest);
 }
 
 /// Returns the text that says how models of the architecture are published: the given text, or one of Heddle's own.
@@ -281,8 +289,7 @@ FailureOr<Description> mlir::heddle::describeModel(HuggingFaceConfig &config, co
     return failure();
   if (architectures.size() != 1)
     return config.fail("architectures") << "'architectures' names " << architectures.size()
-                                        << " models and should name a single model of these: "
-                                        << listAllArchitectures();
+                                        << " models and should name a single one (docs/published-models.md)";
 
   if (std::optional<HuggingFaceConfig> packed = config.nested("quantization_config")) {
     std::string method = packed->text("quant_method", "an unknown method");
@@ -309,8 +316,7 @@ FailureOr<Description> mlir::heddle::describeModel(HuggingFaceConfig &config, co
   } else {
     return config.fail("architectures") << "'" << name
                                         << "' is an architecture that Heddle cannot import; Heddle takes "
-                                        << listAllArchitectures()
-                                        << "; --family=TEXT.weft teaches it another (docs/published-models.md)";
+                                        << describeArchitectures(name) << "; --family=TEXT.weft teaches it another";
   }
   for (StringRef key : {"is_decoder", "add_cross_attention", "tie_encoder_decoder"})
     config.require(key, false, "Heddle takes encoders as encoders and decoders as decoders; convert the model anew");
