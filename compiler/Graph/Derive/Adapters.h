@@ -21,6 +21,9 @@ struct AdapterOptions {
   std::vector<std::string> targets;
   /// Names of modules whose weights and biases are trained whole. They are named in the same ways.
   std::vector<std::string> modulesToSave;
+
+  /// Without targets: queries and values.
+  void addDefaults();
 };
 
 /// Parses "rank=8,alpha=16,dropout=0.1,targets=query,value,modules_to_save=lm_head". Keys come in any order, and each
