@@ -1,7 +1,8 @@
 // Fine-tuning by low-rank adapters (Hu et al. 2021, section 4.1). The published weights W stay as they are, and two
 // small matrices beside each chosen weight are trained: y = x W + alpha / rank (x A) B, with A of in x rank and B of
 // rank x out. In training, dropout acts on the x that A reads, as in PEFT. Whole weights, such as the embedding, may be
-// trained beside the adapters: PEFT calls their modules `modules_to_save`.
+// trained beside the adapters: PEFT calls their modules `modules_to_save`. In a mixture of experts, each expert has an A and
+// a B, which stand one below the other.
 #pragma once
 
 #include "mlir/Pass/Pass.h"

@@ -3,6 +3,7 @@
 
 #include "compiler/Graph/Derive/EntryBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "runtime/core/JoinedExperts.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -43,16 +44,25 @@ public:
   void runOnOperation() override;
 
 private:
-  /// A linear transformation whose weight an adapter may be chosen for.
+  /// A linear transformation whose weight an adapter may be chosen for, or those of all experts, whose matrices stand one
+  /// below the other in the weight.
   struct Linear {
-    MatmulOp product;
+    Operation *product; // a MatmulOp or a GroupedMatmulOp
     VariableOp weight;
-    StringRef path, name;  // "decoder.0.self.query", "query"
-    std::string published; // "model.layers.0.self_attn.q_proj"; empty if there is no such module
+    StringRef path, name;               // "decoder.0.self.query", "query"
+    std::vector<std::string> published; // "model.layers.0.self_attn.q_proj", "...experts.*.up_proj"
+
+    Value input() const { return product->getOperand(0); }
+    int64_t matrices() const {
+      auto grouped = dyn_cast<GroupedMatmulOp>(product);
+      return grouped ? grouped.getGroups() : 1;
+    }
+    /// Multiplies rows by another weight in the same way.
+    Value multiply(OpBuilder &builder, RankedTensorType type, Value rows, Value matrix) const;
   };
   std::vector<Linear> findLinears(SymbolTable &symbols);
-  std::string publishedName(VariableOp weight, bool isPart) const;
-  std::string publishedModule(VariableOp weight) const;
+  std::vector<std::string> publishedNames(VariableOp weight, bool isPart) const;
+  std::vector<std::string> publishedModules(VariableOp weight) const;
   bool isNamed(const Linear &linear, StringRef target) const;
   LogicalResult checkTargets(ArrayRef<Linear> linears);
   /// Returns the weights that are trained whole. Fails after an error if a name matches no weight.
@@ -76,41 +86,64 @@ private:
 
 } // namespace
 
+/// Returns true for a matmul of this kind that transposes no operand.
+template <typename Product> static bool isPlain(Operation *op) {
+  auto product = dyn_cast<Product>(op);
+  return product && !product.getTransposeLhs() && !product.getTransposeRhs();
+}
+
+Value AddAdaptersPass::Linear::multiply(OpBuilder &b, RankedTensorType type, Value rows, Value matrix) const {
+  if (auto grouped = dyn_cast<GroupedMatmulOp>(product))
+    return GroupedMatmulOp::create(b, product->getLoc(), type, rows, matrix, grouped.getStarts(),
+                                   /*transpose_lhs=*/false, /*transpose_rhs=*/false);
+  return MatmulOp::create(b, product->getLoc(), type, rows, matrix);
+}
+
 std::vector<AddAdaptersPass::Linear> AddAdaptersPass::findLinears(SymbolTable &symbols) {
   std::vector<Linear> linears;
   for (auto function : getOperation().getOps<func::FuncOp>()) {
     if (!function->hasAttr(kModelFunction))
       continue;
-    function.walk([&](MatmulOp product) {
-      auto read = product.getRhs().getDefiningOp<ReadOp>();
-      auto weight = read ? symbols.lookup<VariableOp>(read.getVariable()) : VariableOp();
-      if (!weight || product.getTransposeLhs() || product.getTransposeRhs() ||
-          !weight.getSymName().ends_with(kWeightSuffix))
+    function.walk([&](Operation *product) {
+      if (!isPlain<MatmulOp>(product) && !isPlain<GroupedMatmulOp>(product))
         return;
-      StringRef path = weight.getSymName().drop_back(kWeightSuffix.size());
-      linears.push_back({product, weight, path, path.substr(path.rfind('.') + 1), publishedModule(weight)});
+      auto read = product->getOperand(1).getDefiningOp<ReadOp>();
+      auto weight = read ? symbols.lookup<VariableOp>(read.getVariable()) : VariableOp();
+      if (!weight)
+        return;
+      StringRef path = weight.getSymName();
+      path.consume_back(kWeightSuffix);
+      linears.push_back({product, weight, path, path.substr(path.rfind('.') + 1), publishedModules(weight)});
     });
   }
   return linears;
 }
 
-/// Returns the tensor of the published model that this weight is or, with `isPart`, that contains it. Empty if there is
-/// none.
-std::string AddAdaptersPass::publishedName(VariableOp weight, bool isPart) const {
+/// Returns the names of the tensor of the published model that this weight is or, with `isPart`, that contains it. Empty
+/// if there is none.
+std::vector<std::string> AddAdaptersPass::publishedNames(VariableOp weight, bool isPart) const {
   const llvm::json::Object *tensors = description.getObject("tensors");
   const llvm::json::Object *tensor = tensors ? tensors->getObject(weight.getSymName()) : nullptr;
-  const llvm::json::Array *names = tensor ? tensor->getArray("from") : nullptr;
-  bool isWhole = tensor && !tensor->get("part") && !tensor->get("pick") && !tensor->get("rows");
-  if (!names || names->empty() || tensor->get("stack") || !(isWhole || isPart))
-    return {};
-  return names->front().getAsString().value_or("").str();
+  const llvm::json::Array *from = tensor ? tensor->getArray("from") : nullptr;
+  constexpr StringLiteral keysOfParts[] = {"part", "interleaved", "pick", "rows", "stack"};
+  std::vector<std::string> names;
+  if (from && (isPart || llvm::none_of(keysOfParts, [&](StringRef key) { return tensor->get(key); })))
+    for (const llvm::json::Value &name : *from)
+      names.push_back(name.getAsString().value_or("").str());
+  return names;
 }
 
-/// Returns the module of the published model whose weight this is, or a part of it.
-std::string AddAdaptersPass::publishedModule(VariableOp weight) const {
-  std::string published = publishedName(weight, /*isPart=*/true);
-  StringRef name = published;
-  return name.consume_back(kWeightSuffix) ? name.str() : std::string();
+/// Returns the modules of the published model whose weight this is, or a part of it, and the tensors that join the
+/// weights of experts.
+std::vector<std::string> AddAdaptersPass::publishedModules(VariableOp weight) const {
+  std::vector<std::string> modules = publishedNames(weight, /*isPart=*/true);
+  for (size_t i = 0, count = modules.size(); i < count; ++i) {
+    if (std::optional<::heddle::JoinedExperts> joined = ::heddle::joinExperts(modules[i]))
+      modules.push_back(joined->name);
+    if (StringRef(modules[i]).ends_with(kWeightSuffix))
+      modules[i].resize(modules[i].size() - kWeightSuffix.size());
+  }
+  return modules;
 }
 
 FailureOr<SetVector<VariableOp>> AddAdaptersPass::findSaved() {
@@ -127,7 +160,8 @@ FailureOr<SetVector<VariableOp>> AddAdaptersPass::findSaved() {
     auto isPublishedOf = [&](StringRef name) { return name.substr(0, name.rfind('.')).ends_with(wanted); };
     bool isFound = false;
     for (auto variable : module.getOps<VariableOp>()) {
-      std::string published = publishedName(variable, /*isPart=*/false);
+      std::vector<std::string> names = publishedNames(variable, /*isPart=*/false);
+      StringRef published = names.empty() ? StringRef() : names.front();
       if (variable.getKind() != VariableKind::Weight || (!isOf(variable.getSymName()) && !isPublishedOf(published)))
         continue;
       if (isPublished && published.empty())
@@ -152,8 +186,17 @@ FailureOr<SetVector<VariableOp>> AddAdaptersPass::findSaved() {
 }
 
 bool AddAdaptersPass::isNamed(const Linear &linear, StringRef target) const {
-  return linear.name == target || linear.published == target ||
-         StringRef(linear.published).ends_with(("." + target).str());
+  // A published name fits as a whole, or its last parts do. Where it has "*", the target has the number of an expert.
+  SmallVector<StringRef> wanted, parts;
+  target.split(wanted, '.');
+  auto isPart = [](StringRef wanted, StringRef part) {
+    return wanted == part || (part == "*" && llvm::all_of(wanted, llvm::isDigit));
+  };
+  return linear.name == target || llvm::any_of(linear.published, [&](StringRef name) {
+           parts.clear();
+           name.split(parts, '.');
+           return wanted.size() <= parts.size() && std::equal(wanted.rbegin(), wanted.rend(), parts.rbegin(), isPart);
+         });
 }
 
 LogicalResult AddAdaptersPass::checkTargets(ArrayRef<Linear> linears) {
@@ -171,11 +214,11 @@ LogicalResult AddAdaptersPass::checkTargets(ArrayRef<Linear> linears) {
 FailureOr<std::pair<VariableOp, VariableOp>> AddAdaptersPass::getAdapter(Linear linear, SymbolTable &symbols) {
   std::string first = (linear.path + ".lora_a").str(), second = (linear.path + ".lora_b").str();
   RankedTensorType type = linear.weight.getTensorType();
-  int64_t inputs = type.getDimSize(0), outputs = type.getDimSize(1);
+  int64_t inputs = type.getDimSize(0), outputs = type.getDimSize(1), matrices = linear.matrices();
   if (Operation *known = symbols.lookup(first), *other = symbols.lookup(second); known || other) {
     auto a = dyn_cast_or_null<VariableOp>(known), b = dyn_cast_or_null<VariableOp>(other);
     if (a && b && a.getType() == type.clone({inputs, options.rank}) &&
-        b.getType() == type.clone({options.rank, outputs}))
+        b.getType() == type.clone({matrices * options.rank, outputs}))
       return std::pair(a, b);
     return linear.weight.emitOpError() << "cannot have an adapter of rank " << options.rank << ", as the module has '"
                                        << (known ? first : second) << "' already";
@@ -188,8 +231,10 @@ FailureOr<std::pair<VariableOp, VariableOp>> AddAdaptersPass::getAdapter(Linear 
     symbols.insert(variable);
     return variable;
   };
-  auto a = declare(first, {inputs, options.rank}, StartKind::Uniform, 1 / std::sqrt(static_cast<double>(inputs)));
-  return std::pair(a, declare(second, {options.rank, outputs}, StartKind::Constant, 0));
+  int64_t ofMatrix = inputs / matrices;
+  double bound = 1 / std::sqrt(static_cast<double>(ofMatrix));
+  auto a = declare(first, {inputs, options.rank}, StartKind::Uniform, bound);
+  return std::pair(a, declare(second, {matrices * options.rank, outputs}, StartKind::Constant, 0));
 }
 
 void AddAdaptersPass::declareCounters() {
@@ -207,10 +252,10 @@ void AddAdaptersPass::declareCounters() {
 }
 
 Value AddAdaptersPass::dropOut(OpBuilder &b, Linear linear) {
-  Value input = linear.product.getLhs();
+  Value input = linear.input();
   if (options.dropout == 0)
     return input;
-  Location loc = linear.product.getLoc();
+  Location loc = linear.product->getLoc();
   auto read = [&](VariableRole role, int64_t extent) -> Value {
     return ReadOp::create(b, loc, RankedTensorType::get({extent}, b.getI32Type()), getVariableName(role));
   };
@@ -223,24 +268,24 @@ LogicalResult AddAdaptersPass::adapt(Linear linear, SymbolTable &symbols) {
   if (failed(adapter))
     return failure();
   auto [first, second] = *adapter;
-  MatmulOp product = linear.product;
-  OpBuilder b(product.getContext());
-  b.setInsertionPointAfter(product.getRhs().getDefiningOp());
+  Value product = linear.product->getResult(0);
+  OpBuilder b(linear.product);
+  b.setInsertionPointAfter(linear.product->getOperand(1).getDefiningOp());
   Location loc = product.getLoc();
   auto read = [&](VariableOp variable) -> Value {
     return ReadOp::create(b, loc, variable.getTensorType(), FlatSymbolRefAttr::get(variable));
   };
   Value a = read(first), down = read(second);
-  b.setInsertionPointAfter(product);
+  b.setInsertionPointAfter(linear.product);
   auto type = cast<RankedTensorType>(product.getType());
   SmallVector<int64_t> narrow{type.getDimSize(0), options.rank};
-  Value inner = MatmulOp::create(b, loc, type.clone(narrow), dropOut(b, linear), a);
+  Value inner = linear.multiply(b, type.clone(narrow), dropOut(b, linear), a);
   Value scale =
       FillOp::create(b, loc, inner.getType(), b.getF32FloatAttr(static_cast<float>(options.alpha / options.rank)));
   Value scaled = arith::MulFOp::create(b, loc, inner, scale);
-  Value change = MatmulOp::create(b, loc, type, scaled, down);
+  Value change = linear.multiply(b, type, scaled, down);
   auto sum = arith::AddFOp::create(b, loc, product, change);
-  product.getResult().replaceAllUsesExcept(sum, sum);
+  product.replaceAllUsesExcept(sum, sum);
   return success();
 }
 
@@ -308,6 +353,6 @@ void AddAdaptersPass::runOnOperation() {
   describe();
 }
 
-std::unique_ptr<Pass> heddle::createAddAdaptersPass(AdapterOptions options) {
+std::unique_ptr<Pass> mlir::heddle::createAddAdaptersPass(AdapterOptions options) {
   return std::make_unique<AddAdaptersPass>(std::move(options));
 }
