@@ -47,9 +47,24 @@ public:
     if (chosen->hasMatrices)
       heddle::separateMatrices(func);
     classes = {};
+    layouts.clear();
+    shapes.clear();
     func.walk([&](Operation *op) { connect(op); });
+    if (failed(layOutSums(func)))
+      return signalPassFailure();
+    layOutOperands(func); // only after all accumulators have layouts
+    layOutPanels(func);
+    if (chosen->throughMemory)
+      func.walk([&](Operation *op) { noteShapes(op); });
+    if (chosen->hasFreeColumns)
+      layOutColumns(func);
+    if (failed(assignLayouts(func)))
+      signalPassFailure();
+  }
 
-    DenseMap<const void *, Attribute> layouts;
+private:
+  /// Gives matmuls' accumulators and results their layouts, and sums over subgroups theirs.
+  LogicalResult layOutSums(tile::FuncOp func) {
     WalkResult walked = func.walk([&](DotOp dot) {
       if (failed(chosen->checkSides(dot)))
         return WalkResult::interrupt();
@@ -61,18 +76,23 @@ public:
       known = layout;
       return WalkResult::advance();
     });
-    if (walked.wasInterrupted())
-      return signalPassFailure();
     func.walk([&](ReduceOp op) {
       if (heddle::isOfSubgroups(op) && chosen->ofSubgroups)
         layouts[classOf(op.getResult())] = chosen->ofSubgroups;
     });
-    func.walk([&](DotOp dot) { // only after all accumulators have layouts
-      heddle::ProductLayouts product = chosen->ofProduct(dot);
-      want(dot.getLhsMutable(), product.left, layouts);
-      want(dot.getRhsMutable(), product.right, layouts);
-    });
+    return failure(walked.wasInterrupted());
+  }
 
+  void layOutOperands(tile::FuncOp func) {
+    func.walk([&](DotOp dot) {
+      heddle::ProductLayouts product = chosen->ofProduct(dot);
+      want(dot.getLhsMutable(), product.left);
+      want(dot.getRhsMutable(), product.right);
+    });
+  }
+
+  /// Gives layouts to tiles that go to swizzled shared memory.
+  void layOutPanels(tile::FuncOp func) {
     func.walk([&](StoreOp op) {
       if (getSwizzle(op.getMemory().getType()))
         layouts[classOf(op.getValue())] = chosen->toPanels;
@@ -81,75 +101,69 @@ public:
       if (Attribute layout = layouts.lookup(classOf(op)); layout && layout == chosen->toPanels && op.getTransposed())
         layouts[classOf(op)] = chosen->turnedToPanels;
     });
+  }
 
+  /// Gives layouts to columns, and to the tiles that they are made of or repeated to.
+  void layOutColumns(tile::FuncOp func) {
     // Each lane may have all rows of a transposed left operand. A column that is broadcast to it must then have all rows
     // in each lane, too.
-    if (chosen->hasFreeColumns)
-      func.walk([&](BroadcastOp op) {
-        auto layout = dyn_cast_or_null<SimtAttr>(layouts.lookup(classOf(op.getResult())));
-        bool hasAllRows = layout && layout.getRowLanes() == 1;
-        if (hasAllRows && isColumn(op.getInput()) && !layouts.lookup(classOf(op.getInput())))
-          layouts[classOf(op.getInput())] = layout;
-      });
-
-    DenseMap<const void *, Shape> shapes;
-    auto note = [&](Value value) {
-      if (auto type = dyn_cast<RankedTensorType>(value.getType()))
-        shapes[classOf(value)].add(type);
-    };
-    if (chosen->throughMemory)
-      func.walk([&](Operation *op) { llvm::for_each(op->getResults(), note); });
-
+    func.walk([&](BroadcastOp op) {
+      auto layout = dyn_cast_or_null<SimtAttr>(layouts.lookup(classOf(op.getResult())));
+      bool hasAllRows = layout && layout.getRowLanes() == 1;
+      if (hasAllRows && isColumn(op.getInput()) && !layouts.lookup(classOf(op.getInput())))
+        layouts[classOf(op.getInput())] = layout;
+    });
     // All lanes along a row hold its number, so a tile that a column is made of, or repeated to, has as many lanes along
     // its rows.
-    if (chosen->hasFreeColumns)
-      func.walk([&](Operation *op) {
-        if (!isa<ReduceOp, BroadcastOp>(op))
-          return;
-        Value column = op->getOperand(0), whole = op->getResult(0);
-        if (isa<ReduceOp>(op))
-          std::swap(column, whole);
-        Shape shape = shapes.lookup(classOf(whole));
-        Attribute &known = layouts[classOf(whole)];
-        if (!known && isColumn(column) && !isColumn(whole) && shape.rows)
-          known = standAlongRows(shape);
-      });
+    func.walk([&](Operation *op) {
+      if (!isa<ReduceOp, BroadcastOp>(op))
+        return;
+      Value column = op->getOperand(0), whole = op->getResult(0);
+      if (isa<ReduceOp>(op))
+        std::swap(column, whole);
+      Shape shape = shapes.lookup(classOf(whole));
+      Attribute &known = layouts[classOf(whole)];
+      if (!known && isColumn(column) && !isColumn(whole) && shape.rows)
+        known = standAlongRows(shape);
+    });
+  }
 
-    auto assign = [&](Value value) -> LogicalResult {
-      auto type = dyn_cast<RankedTensorType>(value.getType());
-      if (!type)
-        return success();
-      Attribute layout = layouts.lookup(classOf(value));
-      if (!layout)
-        layout = chosen->throughMemory ? distributeRows(shapes.lookup(classOf(value))) : chosen->others;
-      if (failed(cast<VerifiableTensorEncoding>(layout).verifyEncoding(type.getShape(), type.getElementType(), [&] {
-            return emitError(value.getLoc()) << "the tile " << type << " does not fit the layout " << layout << ": ";
-          })))
-        return failure();
-      value.setType(RankedTensorType::get(type.getShape(), type.getElementType(), layout));
-      return success();
-    };
-    walked = func.walk([&](Operation *op) {
+  /// Puts the layouts into the types of all tiles. Tiles of classes without a layout get the kernel's own.
+  LogicalResult assignLayouts(tile::FuncOp func) {
+    WalkResult walked = func.walk([&](Operation *op) {
       for (Value result : op->getResults())
-        if (failed(assign(result)))
+        if (failed(assignLayout(result)))
           return WalkResult::interrupt();
       for (Region &region : op->getRegions())
         for (Block &block : region)
           for (Value argument : block.getArguments())
-            if (failed(assign(argument)))
+            if (failed(assignLayout(argument)))
               return WalkResult::interrupt();
       if (auto constant = dyn_cast<arith::ConstantOp>(op))
         if (auto value = dyn_cast<DenseElementsAttr>(constant.getValue()))
           constant.setValueAttr(value.reshape(cast<ShapedType>(constant.getType())));
       return WalkResult::advance();
     });
-    if (walked.wasInterrupted())
-      signalPassFailure();
+    return failure(walked.wasInterrupted());
   }
 
-private:
+  LogicalResult assignLayout(Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (!type)
+      return success();
+    Attribute layout = layouts.lookup(classOf(value));
+    if (!layout)
+      layout = chosen->throughMemory ? distributeRows(shapes.lookup(classOf(value))) : chosen->others;
+    if (failed(cast<VerifiableTensorEncoding>(layout).verifyEncoding(type.getShape(), type.getElementType(), [&] {
+          return emitError(value.getLoc()) << "the tile " << type << " does not fit the layout " << layout << ": ";
+        })))
+      return failure();
+    value.setType(RankedTensorType::get(type.getShape(), type.getElementType(), layout));
+    return success();
+  }
+
   /// Gives the operand's class a layout. If the class already has another one, converts the operand instead.
-  void want(OpOperand &operand, Attribute layout, DenseMap<const void *, Attribute> &layouts) {
+  void want(OpOperand &operand, Attribute layout) {
     Attribute &known = layouts[classOf(operand.get())];
     if (known && known != layout) {
       OpBuilder b(operand.getOwner());
@@ -171,6 +185,12 @@ private:
     }
   };
 
+  void noteShapes(Operation *op) {
+    for (Value result : op->getResults())
+      if (auto type = dyn_cast<RankedTensorType>(result.getType()))
+        shapes[classOf(result)].add(type);
+  }
+
   /// Makes runs as wide as possible, then puts as many lanes along a row as it has runs for, and the others along
   /// further rows.
   Attribute distributeRows(Shape shape) {
@@ -181,7 +201,7 @@ private:
       for (int64_t along = lanes; along >= 1; along /= 2)
         if (shape.columns % (run * along) == 0 && (shape.rows == 0 || shape.rows % (lanes / along) == 0))
           return SimtAttr::get(&getContext(), lanes / along, along, along, 1, run);
-    return chosen->others; // does not fit either, which `assign` reports
+    return chosen->others; // does not fit either, which `assignLayout` reports
   }
 
   /// The layout for tiles with one column, with runs as wide as the tiles have columns for.
@@ -258,6 +278,8 @@ private:
 
   const heddle::TargetProfile *profile = nullptr;
   llvm::EquivalenceClasses<const void *> classes;
+  DenseMap<const void *, Attribute> layouts; // of classes
+  DenseMap<const void *, Shape> shapes;      // of classes, if the kernel exchanges values through memory
   std::optional<heddle::KernelLayouts> chosen;
 };
 
