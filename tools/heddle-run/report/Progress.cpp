@@ -36,8 +36,8 @@ void Progress::kernels(size_t done, size_t all) {
 }
 
 void Progress::step(const StepReport &report) {
-  bool first = ++steps == 1;
-  double weight = steps <= 2 ? 1 : 0.05;
+  ++steps;
+  double weight = std::max(0.05, 1 / double(std::max<uint64_t>(steps, 2) - 1)); // of a mean over 20 steps at most
   secondsPerStep += weight * (report.seconds - secondsPerStep);
   // Tokens per step are averaged, too: the rate of a single step says little, as the device may run a step while the
   // host waits for the step before.
@@ -47,10 +47,10 @@ void Progress::step(const StepReport &report) {
                          format("  rate %.2e", report.learningRate));
   if (report.skipped != 0)
     text += str("  ", report.skipped, " skipped");
-  if (!first)
+  if (steps > 2) // the time of the second alone may lie in the first
     text += format("  %.0f tokens/s  ", secondsPerStep > 0 ? tokensPerStep / secondsPerStep : 0) +
             describeDuration(secondsPerStep * double(lastStep - std::min(lastStep, report.step))) + " left";
-  print(text, first || report.step >= lastStep);
+  print(text, steps == 1 || report.step >= lastStep);
 }
 
 void Progress::print(const std::string &text, bool matters) {
