@@ -15,7 +15,7 @@ namespace {
 // flatbuffers' offsets are signed 32-bit.
 constexpr uint64_t sizeLimit = 0x7fffffff;
 
-// What to do with a model that is to be compiled first, given in place of an artifact.
+// The error for a model in place of an artifact.
 Error notCompiled(const std::string &origin, std::string_view what) {
   return makeError(ErrorKind::Malformed, "'", origin, "' is ", what,
                    " and not a Heddle artifact. Compile it first: heddle-compile '", origin, "' -o NAME.heddle");

@@ -56,7 +56,7 @@ struct SourceBatch {
   void add(const Example &example);
 };
 
-// The examples of a call. What no example has is empty.
+// The examples of a call. Members that no example has are empty.
 struct Batch {
   explicit Batch(Marks marks = {}) : source(marks), right(marks) {}
 

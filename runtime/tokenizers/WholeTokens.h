@@ -43,7 +43,7 @@ public:
     return token == tokens.end() ? 0 : token->first.size();
   }
 
-  // Cuts a text at these tokens. Of several tokens that begin at the same position, the longest counts.
+  // Cuts a text at these tokens. If several tokens begin at the same position, the longest counts.
   std::vector<TextPart> cut(std::string_view text) const;
 
 private:

@@ -31,7 +31,7 @@ namespace {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// What a kernel can add up on the way.
+/// The rows that a kernel can add up while it computes its own result.
 struct Maker {
   RankedTensorType rows;    // those that it has at hand
   DimsAttr dims = {};       // of the partial sums, if their number is known at run time
