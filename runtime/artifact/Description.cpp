@@ -317,11 +317,27 @@ Status checkTensors(const Description &description, const schema::Module &module
 
 } // namespace
 
+std::string nameInStack(std::string name, int64_t index) {
+  if (size_t place = name.find(kNumber); place != std::string::npos)
+    name.replace(place, 1, std::to_string(index));
+  return name;
+}
+
 std::vector<std::string> WeightOrigin::namesInStack(int64_t index) const {
   std::vector<std::string> result = names;
   for (std::string &name : result)
-    name.replace(name.find(kNumber), 1, std::to_string(index));
+    name = nameInStack(std::move(name), index);
   return result;
+}
+
+WeightOrigin WeightOrigin::inStack(int64_t index) const {
+  WeightOrigin origin = *this;
+  origin.names = namesInStack(index);
+  origin.shape.front() /= stacked;
+  origin.matrices = 1;
+  origin.stacked = 0;
+  origin.gguf.reset();
+  return origin;
 }
 
 WeightOrigin WeightOrigin::inGguf() const {

@@ -60,10 +60,15 @@ struct WeightOrigin {
 
   // Returns the names of tensor number `index` of a stack.
   std::vector<std::string> namesInStack(int64_t index) const;
+  // Returns the origin of a stack's matrix number `index` by itself.
+  WeightOrigin inStack(int64_t index) const;
   // Returns the origin of the weight in a GGUF file, if `gguf` is set. A tensor that is transposed in the folder is
   // transposed in the file, too.
   WeightOrigin inGguf() const;
 };
+
+// Puts the number into the name of a tensor in a stack; other names stay as they are.
+std::string nameInStack(std::string name, int64_t index);
 
 // A low-rank adapter (LoRA) of a model with frozen weights. For the weight W of each target, matrices A and B of low
 // rank are trained, and A B alpha / rank is added to W.

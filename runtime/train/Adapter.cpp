@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kWeight = ".weight";
 
-std::map<std::string, Shape> findAdapters(std::span<const VariableInfo> variables) {
+std::map<std::string, LoraShape> findAdapters(std::span<const VariableInfo> variables) {
   std::map<std::string, Shape, std::less<>> shapes;
   for (const VariableInfo &variable : variables)
     if (variable.kind == VariableKind::Weight)
@@ -28,12 +28,16 @@ Status write(Engine &engine, const std::string &path, const LowRank &adapter) {
   return engine.writeVariable(path + std::string(kLoraUp), adapter.up);
 }
 
-Result<LowRank> zeros(const Shape &shape) {
-  LowRank result;
-  HEDDLE_ASSIGN(result.down, HostTensor::uninitialized(ElementType::F32, {shape[0], shape[1]}));
-  HEDDLE_ASSIGN(result.up, HostTensor::uninitialized(ElementType::F32, {shape[1], shape[2]}));
-  std::ranges::fill(result.down.values<float>(), 0.0f);
-  std::ranges::fill(result.up.values<float>(), 0.0f);
+Result<HostTensor> zeros(Shape shape) {
+  HEDDLE_ASSIGN(HostTensor result, HostTensor::uninitialized(ElementType::F32, std::move(shape)));
+  std::ranges::fill(result.values<float>(), 0.0f);
+  return result;
+}
+
+Result<LowRank> zeros(const LoraShape &shape) {
+  LowRank result{.shape = shape};
+  HEDDLE_ASSIGN(result.down, zeros(shape.down()));
+  HEDDLE_ASSIGN(result.up, zeros(shape.up()));
   return result;
 }
 
@@ -59,44 +63,70 @@ public:
   }
 
 private:
-  Status readPair(const std::string &linear, const Shape &shape) {
-    std::optional<AdapterFile::Halves> halves = file.halvesOf(linear);
-    if (!halves || (!file.has(halves->down) && !file.has(halves->up)))
+  Status readPair(const std::string &linear, const LoraShape &shape) {
+    std::vector<AdapterFile::Module> modules = file.modulesOf(linear, shape.matrices);
+    auto isAbsent = [&](const AdapterFile::Module &module) { return !file.has(module.down) && !file.has(module.up); };
+    if (std::ranges::all_of(modules, isAbsent))
       return Success();
-    for (const std::string &name : {halves->down, halves->up, halves->magnitude})
+    int64_t matrices = 0;
+    for (const AdapterFile::Module &module : modules)
+      matrices += module.matrices;
+    if (matrices != shape.matrices)
+      return makeError(ErrorKind::Malformed, "the artifact has ", shape.matrices, " adapters for '", linear,
+                       "', whose tensors in a folder are ", matrices, "; compile the model again.");
+    HEDDLE_ASSIGN(LowRank pair, zeros(shape));
+    if (!modules.front().magnitude.empty()) {
+      HEDDLE_ASSIGN(pair.magnitude, zeros(Shape{shape.matrices, shape.outputs}));
+    }
+    int64_t first = 0; // the module's first matrix
+    for (const AdapterFile::Module &module : modules) {
+      if (!isAbsent(module) || !module.magnitude.empty()) // an expert may have no adapter, but no magnitude of zero
+        HEDDLE_CHECK(readModule(linear, module, first, pair));
+      first += module.matrices;
+    }
+    adapter.pairs.emplace(linear, std::move(pair));
+    return Success();
+  }
+
+  Status readModule(const std::string &linear, const AdapterFile::Module &module, int64_t first, LowRank &pair) {
+    for (const std::string &name : {module.down, module.up, module.magnitude})
       if (!name.empty() && !file.has(name))
         return makeError(ErrorKind::Malformed, "'", file.path().string(), "' has a part of an adapter and lacks '",
                          name, "'; save the adapter again.");
-    HEDDLE_ASSIGN(int64_t rank, file.rankOf(linear));
-    if (rank > model.adapter.rank)
+    const LoraShape &shape = pair.shape;
+    HEDDLE_ASSIGN(int64_t rank, file.rankOf(module));
+    if (rank > shape.rank)
       return makeError(ErrorKind::InvalidArgument, "'", file.path().string(), "' has an adapter of rank ", rank,
-                       ", and the artifact holds adapters of rank ", model.adapter.rank,
+                       ", and the artifact holds adapters of rank ", shape.rank,
                        " at most; compile it with --lora rank=", rank, ".");
-    HEDDLE_ASSIGN(HostTensor down, file.read(halves->down));
-    HEDDLE_CHECK(checkShape(halves->down, down, {rank, shape[0]}));
-    HEDDLE_ASSIGN(HostTensor up, file.readOutputs(linear, halves->up));
-    HEDDLE_CHECK(checkShape(halves->up, up, {shape[2], rank}));
-    auto scale = float(file.scaleOf(linear, rank) / model.adapter.scale());
-    LowRank pair;
-    HEDDLE_ASSIGN(pair.down, transposePadded(down, shape[0], shape[1]));
-    HEDDLE_ASSIGN(pair.up, transposePadded(up, shape[1], shape[2], scale));
-    if (!halves->magnitude.empty()) {
-      HEDDLE_ASSIGN(pair.magnitude, file.readOutputs(linear, halves->magnitude));
-      HEDDLE_CHECK(checkShape(halves->magnitude, *pair.magnitude, {shape[2]}));
+    HEDDLE_ASSIGN(HostTensor down, file.readDown(module));
+    HEDDLE_CHECK(checkShape(module.down, down, {module.matrices * rank, shape.inputs}));
+    HEDDLE_ASSIGN(HostTensor up, file.readUp(linear, module));
+    HEDDLE_CHECK(checkShape(module.up, up, {module.matrices * shape.outputs, rank}));
+    auto scale = float(file.scaleOf(module, rank) / model.adapter.scale());
+    for (int64_t i = 0; i < module.matrices; ++i) {
+      transposeInto(matrixOf(down, i, rank), shape.inputs, matrixOf(pair.down, first + i, shape.inputs), shape.rank);
+      transposeInto(matrixOf(up, i, shape.outputs), rank, matrixOf(pair.up, first + i, shape.rank), shape.outputs,
+                    scale);
     }
-    adapter.pairs.emplace(linear, std::move(pair));
-    used.insert({halves->down, halves->up, halves->magnitude});
+    if (!module.magnitude.empty()) {
+      HEDDLE_ASSIGN(HostTensor magnitude, file.readMagnitude(linear, module));
+      HEDDLE_CHECK(checkShape(module.magnitude, magnitude, {shape.outputs}));
+      std::ranges::copy(magnitude.values<float>(), matrixOf(*pair.magnitude, first, 1).begin());
+    }
+    used.insert({module.down, module.up, module.magnitude});
     return Success();
   }
 
   // An adapter of a tensor with several linear transformations is read if the artifact has adapters for all of them.
   Status checkShared() const {
     for (const auto &[weight, origin] : model.tensors) {
-      std::string linear = weight.substr(0, weight.rfind('.'));
-      std::optional<AdapterFile::Halves> halves =
-          weight.ends_with(kWeight) && !adapters.contains(linear) ? file.halvesOf(linear) : std::nullopt;
-      if (halves && used.contains(halves->up))
-        return unknown(halves->up);
+      std::string linear = linearOf(weight);
+      if (adapters.contains(linear))
+        continue;
+      for (const AdapterFile::Module &module : file.modulesOf(linear, matricesOf(origin)))
+        if (used.contains(module.up))
+          return unknown(module.up);
     }
     return Success();
   }
@@ -114,7 +144,7 @@ private:
     std::optional<std::string> published = file.publishedName(name);
     bool isKnown = false;
     if (published && *published == kSharedHead + std::string(kWeight) && !findSharedEmbedding(model).empty()) {
-      HEDDLE_ASSIGN(head, file.read(name));
+      HEDDLE_ASSIGN(head, file.readWhole(name));
       isKnown = true;
     }
     for (const VariableInfo &weight : weights) {
@@ -124,7 +154,7 @@ private:
       bool isOwn = model.tensors.empty() && weight.isWeight() && weight.name == *published;
       if (!isOwn && (model.tensors.empty() || !hasName(origin->second, *published)))
         continue;
-      HEDDLE_ASSIGN(HostTensor tensor, file.read(name));
+      HEDDLE_ASSIGN(HostTensor tensor, file.readWhole(name));
       if (isOwn) {
         HEDDLE_CHECK(checkShape(name, tensor, weight.shape));
         adapter.whole.emplace(weight.name, std::move(tensor));
@@ -201,83 +231,13 @@ private:
   const AdapterFile &file;
   const Description &model;
   std::span<const VariableInfo> weights;
-  std::map<std::string, Shape> adapters;
+  std::map<std::string, LoraShape> adapters;
   Adapter adapter;
   std::optional<HostTensor> head; // set if the head shares the embedding's matrix
   std::set<std::string> used;
 };
 
 } // namespace
-
-std::map<std::string, Shape> findLoraShapes(const std::map<std::string, Shape, std::less<>> &weights) {
-  std::map<std::string, Shape> shapes;
-  for (const auto &[name, down] : weights) {
-    if (!name.ends_with(kLoraDown) || down.size() != 2)
-      continue;
-    std::string path = name.substr(0, name.size() - kLoraDown.size());
-    if (auto up = weights.find(path + std::string(kLoraUp));
-        up != weights.end() && up->second.size() == 2 && up->second[0] == down[1])
-      shapes[path] = {down[0], down[1], up->second[1]};
-  }
-  return shapes;
-}
-
-Result<HostTensor> transposePadded(const HostTensor &from, int64_t rows, int64_t columns, float scale) {
-  HEDDLE_ASSIGN(HostTensor result, HostTensor::uninitialized(ElementType::F32, {rows, columns}));
-  std::span<const float> source = from.values<float>();
-  std::span<float> to = result.values<float>();
-  std::ranges::fill(to, 0.0f);
-  int64_t height = from.shape()[0], width = from.shape()[1];
-  for (int64_t row = 0; row < height; ++row)
-    for (int64_t column = 0; column < width; ++column)
-      to[size_t(column * columns + row)] = scale * source[size_t(row * width + column)];
-  return result;
-}
-
-std::optional<std::string> nameOfWhole(const std::string &weight, const Description &model) {
-  auto origin = model.tensors.find(weight);
-  if (origin == model.tensors.end())
-    return model.tensors.empty() ? std::optional(weight) : std::nullopt;
-  if (origin->second.parts != 1 || origin->second.rows || origin->second.leadingRows || origin->second.stacked > 0)
-    return std::nullopt;
-  return origin->second.names.front();
-}
-
-std::optional<std::string> nameOfHolder(const std::string &linear, const Description &model) {
-  std::string weight = linear + std::string(kWeight);
-  auto found = model.tensors.find(weight);
-  if (found == model.tensors.end())
-    return nameOfWhole(weight, model);
-  const WeightOrigin &origin = found->second;
-  bool dividesInputs = origin.transpose ? origin.parts > 1 : origin.rows.has_value();
-  if (dividesInputs || origin.leadingRows || origin.stacked > 0)
-    return std::nullopt;
-  return origin.names.front();
-}
-
-Result<HostTensor> takeOutputs(HostTensor all, const WeightOrigin &origin) {
-  WeightOrigin outputs;
-  outputs.rows = origin.parts > 1 ? ChosenRows{1, origin.parts, origin.part} : origin.rows;
-  int64_t count = origin.shape.back();
-  outputs.transpose = all.shape().size() == 2;
-  outputs.shape = outputs.transpose ? Shape{all.shape()[1], count} : Shape{count};
-  if (!outputs.rows)
-    return all;
-  HEDDLE_ASSIGN(std::optional<HostTensor> own, takeWeight(all, outputs));
-  if (!own || !outputs.transpose)
-    return own ? std::move(*own) : std::move(all);
-  return transposePadded(*own, count, all.shape()[1]);
-}
-
-std::string findSharedEmbedding(const Description &model) {
-  constexpr const char *embedding = "embedding";
-  auto isHead = [](const auto &weight) {
-    return std::ranges::find(weight.second.names, kSharedHead + std::string(kWeight)) != weight.second.names.end();
-  };
-  bool isShared = model.architecture == "decoder" && model.tensors.contains(embedding) &&
-                  std::ranges::none_of(model.tensors, isHead);
-  return isShared ? embedding : "";
-}
 
 bool isAdapter(const fs::path &path) {
   std::error_code error;
@@ -328,7 +288,7 @@ Status checkContinuation(const fs::path &path, const Engine &engine) {
 
 std::vector<std::string> weightsBesideAdapters(const Engine &engine) {
   std::vector<std::string> names;
-  std::map<std::string, Shape> adapters = findAdapters(engine.variables());
+  std::map<std::string, LoraShape> adapters = findAdapters(engine.variables());
   auto isHalf = [&](std::string_view name) {
     return adapters.contains(std::string(name.substr(0, name.rfind('.')))) &&
            (name.ends_with(kLoraDown) || name.ends_with(kLoraUp));

@@ -1,11 +1,12 @@
 // Low-rank adapters (LoRA) in other programs' files: PEFT's adapter_config.json and adapter_model.safetensors, and
 // llama.cpp's GGUF files. In an artifact compiled with --lora, the adapter of the linear transformation `P` consists of
-// the weights P.lora_a, inputs x rank, and P.lora_b, rank x outputs. PEFT stores both transposed, under the published
-// model's names. Weights of PEFT's modules_to_save replace weights of the base.
+// the weights P.lora_a, inputs x rank, and P.lora_b, rank x outputs. Those of all experts stand one below the other. PEFT
+// stores all of them transposed, under the published model's names. Weights of PEFT's modules_to_save replace weights of the base.
 #pragma once
 
 #include "runtime/artifact/Description.h"
 #include "runtime/model/Engine.h"
+#include "runtime/train/LoraWeights.h"
 
 #include <filesystem>
 #include <map>
@@ -18,11 +19,12 @@ namespace heddle {
 // GGUF file with an adapter.
 bool isAdapter(const std::filesystem::path &path);
 
-// The adapter of one linear transformation. `down` is inputs x rank, `up` is rank x outputs; the artifact's scale is
-// still to be applied.
+// The adapter of one linear transformation, or those of all experts' ones; the artifact's scale is still to be applied.
 struct LowRank {
+  LoraShape shape;
   HostTensor down, up;
-  std::optional<HostTensor> magnitude = {}; // DoRA: the norms of the columns of weight + scale * down * up
+  // DoRA: the norms of the columns of weight + scale * down * up, a row for each matrix.
+  std::optional<HostTensor> magnitude = {};
 };
 using LowRanks = std::map<std::string, LowRank>; // by the linear transformation's path, "decoder.0.self.query"
 

@@ -41,8 +41,9 @@ template <typename Fits> std::optional<Json> readPatterns(const Json &value, Fit
     return std::nullopt;
   for (const auto &[pattern, number] : value.items()) {
     std::string_view name = pattern;
-    if (name.starts_with('^'))
-      name.remove_prefix(1);
+    for (std::string_view start : {"^", ".*\\."}) // of any module with this end
+      if (name.starts_with(start))
+        name.remove_prefix(start.size());
     bool isPlain = !name.empty() && name.find_first_of("\\*+?()[]{}|^$") == std::string_view::npos;
     if (!isPlain || !fits(number))
       return std::nullopt;
@@ -78,8 +79,6 @@ Result<AdapterConfig> AdapterConfig::read(const std::filesystem::path &path) {
   for (const char *key : {"layer_replication", "alora_invocation_tokens", "use_qalora", "use_bdlora"})
     if (const Json given = value(key); !given.empty() && given != false)
       return unsupported(key, "of the layers that the base has, each as it is");
-  if (const Json given = value("target_parameters"); !given.empty())
-    return unsupported("target_parameters", "of linear transformations, but not yet of tensors of experts");
   if (const Json bias = value("bias"); !bias.is_null() && bias != "none")
     return unsupported("bias", "without biases (\"none\")");
   AdapterConfig config;

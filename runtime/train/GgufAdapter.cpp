@@ -5,7 +5,6 @@
 #include "runtime/train/AdapterFile.h"
 
 #include <algorithm>
-#include <array>
 #include <tuple>
 
 namespace heddle {
@@ -17,7 +16,7 @@ constexpr const char *kTypeKey = "adapter.type", *kAlphaKey = "adapter.lora.alph
 
 // The weight of a linear transformation, with its place in GGUF files; null if it has none.
 const WeightOrigin *originOf(const std::string &linear, const Description &model) {
-  auto origin = model.tensors.find(linear + ".weight");
+  auto origin = model.tensors.find(weightOf(linear, model));
   return origin != model.tensors.end() && origin->second.gguf && origin->second.inGguf().transpose ? &origin->second
                                                                                                    : nullptr;
 }
@@ -35,42 +34,39 @@ public:
   }
   bool has(const std::string &name) const override { return reader.find(name) != nullptr; }
 
-  std::optional<Halves> halvesOf(const std::string &linear) const override {
+  std::vector<Module> modulesOf(const std::string &linear, int64_t matrices) const override {
     const WeightOrigin *origin = originOf(linear, model);
     if (!origin)
-      return std::nullopt;
-    return Halves{origin->gguf->name + std::string(kLoraDown), origin->gguf->name + std::string(kLoraUp), ""};
+      return {};
+    return {{.name = "",
+             .down = origin->gguf->name + std::string(kLoraDown),
+             .up = origin->gguf->name + std::string(kLoraUp),
+             .matrices = matrices}};
   }
 
-  Result<HostTensor> read(const std::string &name) const override {
-    const GgufEntry &entry = *reader.find(name);
-    if (!entry.readType())
-      return makeError(ErrorKind::Unsupported, "'", path().string(), "' has '", name, "' as ",
-                       nameOfGgufType(entry.type), ", and Heddle reads ", readGgufTypes(), ".");
-    if (entry.shape.size() != 2)
-      return makeError(ErrorKind::Malformed, "'", path().string(), "' has '", name, "' as ",
-                       describe(ElementType::F32, entry.shape), ", which is no matrix; convert the adapter again.");
-    return reader.read(entry);
-  }
-
-  Result<HostTensor> readOutputs(const std::string &linear, const std::string &name) const override {
-    HEDDLE_ASSIGN(HostTensor up, read(name));
+  Result<HostTensor> readDown(const Module &module) const override { return readRows(module.down, module.matrices); }
+  Result<HostTensor> readUp(const std::string &linear, const Module &module) const override {
+    HEDDLE_ASSIGN(HostTensor up, readRows(module.up, module.matrices));
     const WeightOrigin &origin = *originOf(linear, model);
     int64_t heads = origin.gguf->pairedHeads;
     if (heads > 0 && up.shape()[0] % (2 * heads) != 0)
-      return makeError(ErrorKind::InvalidArgument, "'", path().string(), "' has '", name, "' as ",
+      return makeError(ErrorKind::InvalidArgument, "'", path().string(), "' has '", module.up, "' as ",
                        describe(up.type(), up.shape()), ", which is not made of ", heads,
                        " heads of pairs. The adapter belongs to another model.");
     if (heads > 0 && !up.values<float>().empty())
       splitPairs(up.values<float>(), up.shape()[1], heads);
     return takeOutputs(std::move(up), origin.inGguf());
   }
-
-  Result<int64_t> rankOf(const std::string &linear) const override {
-    HEDDLE_ASSIGN(HostTensor down, read(halvesOf(linear)->down));
-    return down.shape()[0];
+  Result<HostTensor> readMagnitude(const std::string &, const Module &module) const override {
+    return readWhole(module.magnitude);
   }
-  double scaleOf(const std::string &, int64_t rank) const override {
+  Result<HostTensor> readWhole(const std::string &name) const override { return readRows(name, 1); }
+
+  Result<int64_t> rankOf(const Module &module) const override {
+    HEDDLE_ASSIGN(HostTensor down, readDown(module));
+    return down.shape()[0] / module.matrices;
+  }
+  double scaleOf(const Module &, int64_t rank) const override {
     return alpha != 0 && rank > 0 ? alpha / double(rank) : 1; // as in llama.cpp
   }
 
@@ -78,6 +74,25 @@ public:
   const AdapterConfig *config() const override { return nullptr; }
 
 private:
+  // Reads a matrix, or one for each expert, one below the other.
+  Result<HostTensor> readRows(const std::string &name, int64_t matrices) const {
+    const GgufEntry &entry = *reader.find(name);
+    if (!entry.readType())
+      return makeError(ErrorKind::Unsupported, "'", path().string(), "' has '", name, "' as ",
+                       nameOfGgufType(entry.type), ", and Heddle reads ", readGgufTypes(), ".");
+    bool isStack = matrices > 1;
+    if (entry.shape.size() != (isStack ? 3 : 2) || (isStack && entry.shape[0] != matrices))
+      return makeError(ErrorKind::Malformed, "'", path().string(), "' has '", name, "' as ",
+                       describe(ElementType::F32, entry.shape), ", which is ",
+                       isStack ? str("no stack of ", matrices, " matrices") : "no matrix",
+                       "; convert the adapter again.");
+    HEDDLE_ASSIGN(HostTensor tensor, reader.read(entry));
+    if (!isStack)
+      return tensor;
+    return HostTensor::create<float>({matrices * entry.shape[1], entry.shape[2]},
+                                     std::as_const(tensor).values<float>());
+  }
+
   GgufReader reader;
   double alpha;
 };
@@ -113,7 +128,7 @@ Status writeGgufAdapter(const fs::path &weights, const fs::path &path, const Des
     shapes.emplace(entry.name, entry.shape);
   struct Half {
     std::string name, weight;
-    int64_t rows, columns, pairedHeads;
+    int64_t matrices, rows, columns, pairedHeads;
   };
   std::vector<Half> halves;
   for (const auto &[linear, shape] : findLoraShapes(shapes)) {
@@ -122,11 +137,11 @@ Status writeGgufAdapter(const fs::path &weights, const fs::path &path, const Des
       return makeError(
           ErrorKind::Unsupported, "'", weights.string(), "' has an adapter for '", linear,
           "', which is no matrix of its own in a GGUF file; merge the adapter, or export it as PEFT's folder.");
-    for (auto [ending, rows, columns, heads] : {std::tuple(kLoraDown, shape[1], shape[0], int64_t(0)),
-                                                {kLoraUp, shape[2], shape[1], origin->gguf->pairedHeads}}) {
+    for (auto [ending, rows, columns, heads] : {std::tuple(kLoraDown, shape.rank, shape.inputs, int64_t(0)),
+                                                {kLoraUp, shape.outputs, shape.rank, origin->gguf->pairedHeads}}) {
       std::string weight = linear + std::string(ending);
       shapes.erase(weight);
-      halves.push_back({origin->gguf->name + std::string(ending), weight, rows, columns, heads});
+      halves.push_back({origin->gguf->name + std::string(ending), weight, shape.matrices, rows, columns, heads});
     }
   }
   if (!shapes.empty())
@@ -141,15 +156,22 @@ Status writeGgufAdapter(const fs::path &weights, const fs::path &path, const Des
   auto padded = [](uint64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; };
   uint64_t place = 0;
   for (const Half &half : halves) {
-    header += ggufTensorInfo(half.name, std::array{half.rows, half.columns}, kGgufF32, place);
-    place += padded(uint64_t(half.rows * half.columns) * sizeof(float));
+    Shape stored = {half.rows, half.columns};
+    if (half.matrices > 1)
+      stored.insert(stored.begin(), half.matrices);
+    header += ggufTensorInfo(half.name, stored, kGgufF32, place);
+    place += padded(uint64_t(*elementCount(stored)) * sizeof(float));
   }
   header.resize(padded(header.size()), '\0');
   HEDDLE_ASSIGN(AtomicFile file, AtomicFile::create(path));
   HEDDLE_CHECK(file.write(std::as_bytes(std::span(header))));
   for (const Half &half : halves) {
     HEDDLE_ASSIGN(HostTensor value, reader.read(half.weight));
-    HEDDLE_ASSIGN(HostTensor stored, transposePadded(value, half.rows, half.columns));
+    HEDDLE_ASSIGN(HostTensor stored,
+                  HostTensor::uninitialized(ElementType::F32, {half.matrices * half.rows, half.columns}));
+    for (int64_t i = 0; i < half.matrices; ++i)
+      transposeInto(matrixOf(std::as_const(value), i, half.columns), half.rows, matrixOf(stored, i, half.rows),
+                    half.columns);
     if (half.pairedHeads != 0)
       joinPairs(stored.values<float>(), half.columns, half.pairedHeads);
     HEDDLE_CHECK(file.write(stored.bytes()));

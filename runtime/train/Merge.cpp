@@ -28,6 +28,7 @@ Result<Adapter> readCheckpoint(const fs::path &folder, const Description &model)
   for (const auto &[linear, shape] : findLoraShapes(shapes)) {
     std::string down = linear + std::string(kLoraDown), up = linear + std::string(kLoraUp);
     LowRank &pair = adapter.pairs[linear];
+    pair.shape = shape;
     HEDDLE_ASSIGN(pair.down, weights.read(down));
     HEDDLE_ASSIGN(pair.up, weights.read(up));
     shapes.erase(down);
@@ -49,23 +50,23 @@ Result<Adapter> readAny(const fs::path &folder, const Description &model, std::s
   return readCheckpoint(folder, model);
 }
 
-// Adds scale * down * up to the weight, which is inputs x outputs.
-void add(const LowRank &adapter, double scale, std::span<float> weight) {
-  int64_t inputs = adapter.down.shape()[0], rank = adapter.down.shape()[1], outputs = adapter.up.shape()[1];
-  std::span<const float> down = adapter.down.values<float>(), up = adapter.up.values<float>();
-  for (int64_t i = 0; i < inputs; ++i)
-    for (int64_t o = 0; o < outputs; ++o) {
+// Adds scale * down * up to the weight, which is inputs x outputs, by the adapter's matrices of this number.
+void add(const LowRank &adapter, int64_t matrix, double scale, std::span<float> weight) {
+  const LoraShape &shape = adapter.shape;
+  std::span<const float> down = matrixOf(adapter.down, matrix, shape.inputs),
+                         up = matrixOf(adapter.up, matrix, shape.rank);
+  for (int64_t i = 0; i < shape.inputs; ++i)
+    for (int64_t o = 0; o < shape.outputs; ++o) {
       double sum = 0;
-      for (int64_t r = 0; r < rank; ++r)
-        sum += double(down[size_t(i * rank + r)]) * double(up[size_t(r * outputs + o)]);
-      float &value = weight[size_t(i * outputs + o)];
+      for (int64_t r = 0; r < shape.rank; ++r)
+        sum += double(down[size_t(i * shape.rank + r)]) * double(up[size_t(r * shape.outputs + o)]);
+      float &value = weight[size_t(i * shape.outputs + o)];
       value = float(double(value) + scale * sum);
     }
 }
 
-// Scales each column of the weight to the norm in `magnitude` (DoRA).
-void normalise(const HostTensor &magnitude, int64_t inputs, std::span<float> weight) {
-  std::span<const float> norms = magnitude.values<float>();
+// Scales each column of the weight to its norm (DoRA).
+void normalise(std::span<const float> norms, int64_t inputs, std::span<float> weight) {
   auto outputs = int64_t(norms.size());
   for (int64_t o = 0; o < outputs; ++o) {
     double sum = 0;
@@ -104,16 +105,28 @@ Status mergeAdapter(const fs::path &base, const fs::path &checkpoint, const fs::
         return Success();
       };
   };
-  for (const auto &[path, adapter] : adapters.pairs) {
-    auto origin = model.tensors.find(path + ".weight");
-    if (origin == model.tensors.end() || (origin->second.stacked > 0 && !isGguf))
-      return makeError(ErrorKind::Unsupported, "the adapter is for '", path,
-                       "', which is no matrix within one tensor of '", base.string(),
+  for (const auto &[linear, adapter] : adapters.pairs) {
+    auto found = model.tensors.find(weightOf(linear, model));
+    if (found == model.tensors.end())
+      return makeError(ErrorKind::Unsupported, "the adapter is for '", linear, "', which is no matrix of '",
+                       base.string(),
                        "'; use the adapter beside its base (--base and --checkpoint) instead of merging it.");
-    change(origin->second, {adapter.down.shape()[0], adapter.up.shape()[1]}, [&](HostTensor &weight) {
-      add(adapter, model.adapter.scale(), weight.values<float>());
+    const LoraShape shape = adapter.shape;
+    auto merge = [&adapter = adapter, scale = model.adapter.scale()](int64_t matrix, std::span<float> weight) {
+      add(adapter, matrix, scale, weight);
       if (adapter.magnitude)
-        normalise(*adapter.magnitude, adapter.down.shape()[0], weight.values<float>());
+        normalise(matrixOf(*adapter.magnitude, matrix, 1), adapter.shape.inputs, weight);
+    };
+    const WeightOrigin &origin = found->second;
+    if (origin.stacked > 0 && !isGguf) {
+      for (int64_t i = 0; i < shape.matrices; ++i)
+        change(origin.inStack(i), {shape.inputs, shape.outputs},
+               [=](HostTensor &weight) { merge(i, weight.values<float>()); });
+      continue;
+    }
+    change(origin, {shape.matrices * shape.inputs, shape.outputs}, [=](HostTensor &weight) {
+      for (int64_t i = 0; i < shape.matrices; ++i)
+        merge(i, matrixOf(weight, i, shape.inputs));
     });
   }
   for (const auto &[name, value] : adapters.whole)

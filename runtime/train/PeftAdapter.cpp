@@ -1,4 +1,5 @@
 #include "runtime/core/Gguf.h"
+#include "runtime/core/JoinedExperts.h"
 #include "runtime/core/Safetensors.h"
 #include "runtime/published/PublishedWeights.h"
 #include "runtime/train/Adapter.h"
@@ -15,16 +16,15 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 constexpr const char *kTensorFile = "adapter_model.safetensors";
-constexpr std::string_view kWeight = ".weight";
+constexpr std::string_view kWeight = ".weight", kBelow = ".base_layer";
 constexpr std::string_view kPrefix = "base_model.model.", kTheirDown = ".lora_A.weight", kTheirUp = ".lora_B.weight",
                            kMagnitude = ".lora_magnitude_vector";
 
-// The published name of a linear transformation, or of several that share a tensor, without ".weight".
-std::optional<std::string> moduleOf(const std::string &linear, const Description &model) {
-  std::optional<std::string> name = nameOfHolder(linear, model);
-  if (!name || !name->ends_with(kWeight))
+// The published module whose weight the tensor is.
+std::optional<std::string> moduleOf(std::string_view tensor) {
+  if (!tensor.ends_with(kWeight))
     return std::nullopt;
-  return name->substr(0, name->size() - kWeight.size());
+  return std::string(tensor.substr(0, tensor.size() - kWeight.size()));
 }
 
 class PeftAdapter : public AdapterFile {
@@ -40,23 +40,38 @@ public:
   }
   bool has(const std::string &name) const override { return reader.find(name) != nullptr; }
 
-  std::optional<Halves> halvesOf(const std::string &linear) const override {
-    std::optional<std::string> module = moduleOf(linear, model);
-    if (!module)
-      return std::nullopt;
-    return Halves{str(kPrefix, *module, kTheirDown), str(kPrefix, *module, kTheirUp),
-                  settings.hasMagnitudes ? str(kPrefix, *module, kMagnitude) : ""};
+  std::vector<Module> modulesOf(const std::string &linear, int64_t matrices) const override {
+    auto origin = model.tensors.find(weightOf(linear, model));
+    int64_t stacked = origin == model.tensors.end() ? 0 : origin->second.stacked;
+    std::vector<Module> first; // under the first of the tensor's names, which errors mention
+    for (const std::string &tensor : namesOfHolder(linear, model)) {
+      std::optional<std::string> name = moduleOf(tensor);
+      if (!name)
+        continue;
+      std::vector<Module> modules;
+      for (int64_t i = 0; i < std::max<int64_t>(1, stacked); ++i)
+        modules.push_back(moduleCalled(nameInStack(*name, i)));
+      if (std::ranges::any_of(modules, [&](const Module &module) { return has(module.down) || has(module.up); }))
+        return modules;
+      if (first.empty())
+        first = std::move(modules);
+    }
+    if (origin != model.tensors.end() && matrices > 1)
+      if (std::optional<Module> joined = joinedModule(origin->second, matrices))
+        return {std::move(*joined)};
+    return first;
   }
-  Result<HostTensor> read(const std::string &name) const override { return reader.read(name); }
-  Result<HostTensor> readOutputs(const std::string &linear, const std::string &name) const override {
-    HEDDLE_ASSIGN(HostTensor outputs, reader.read(name));
-    auto origin = model.tensors.find(linear + std::string(kWeight));
-    return origin == model.tensors.end() ? std::move(outputs) : takeOutputs(std::move(outputs), origin->second);
+
+  Result<HostTensor> readDown(const Module &module) const override { return reader.read(module.down); }
+  Result<HostTensor> readUp(const std::string &linear, const Module &module) const override {
+    return module.isJoined ? readJoined(linear, module) : readOutputs(linear, module.up);
   }
-  Result<int64_t> rankOf(const std::string &linear) const override { return settings.rankOf(*moduleOf(linear, model)); }
-  double scaleOf(const std::string &linear, int64_t) const override {
-    return settings.scaleOf(*moduleOf(linear, model));
+  Result<HostTensor> readMagnitude(const std::string &linear, const Module &module) const override {
+    return readOutputs(linear, module.magnitude);
   }
+  Result<HostTensor> readWhole(const std::string &name) const override { return reader.read(name); }
+  Result<int64_t> rankOf(const Module &module) const override { return settings.rankOf(module.name); }
+  double scaleOf(const Module &module, int64_t) const override { return settings.scaleOf(module.name); }
 
   std::optional<std::string> publishedName(const std::string &name) const override {
     return name.starts_with(kPrefix) ? std::optional(name.substr(kPrefix.size())) : std::nullopt;
@@ -64,6 +79,65 @@ public:
   const AdapterConfig *config() const override { return &settings; }
 
 private:
+  Module moduleCalled(const std::string &name) const {
+    return {.name = name,
+            .down = str(kPrefix, name, kTheirDown),
+            .up = str(kPrefix, name, kTheirUp),
+            .magnitude = settings.hasMagnitudes ? str(kPrefix, name, kMagnitude) : ""};
+  }
+
+  // The tensor of all experts that the weight is a part of, by one of the names of the weight's own tensor.
+  static std::optional<JoinedExperts> joinedTensor(const WeightOrigin &origin, const std::string &name) {
+    return origin.stacked > 0 ? joinExperts(name) : JoinedExperts{name, origin.part, origin.parts};
+  }
+
+  // PEFT has the adapters of all experts' A below each other, matrices * rank x inputs, and their B interleaved, outputs x
+  // rank * matrices. If several tensors of a module have adapters, each is in the `base_layer` of the next.
+  std::optional<Module> joinedModule(const WeightOrigin &origin, int64_t matrices) const {
+    for (const std::string &name : origin.names) {
+      std::optional<JoinedExperts> joined = joinedTensor(origin, name);
+      if (!joined)
+        continue;
+      int64_t inputs = origin.shape[0] / matrices, outputs = origin.shape[1] * joined->parts;
+      std::string place = joined->name.substr(0, joined->name.rfind('.'));
+      for (;; place += kBelow) {
+        const SafetensorsEntry *down = reader.find(str(kPrefix, place, kTheirDown)),
+                               *up = reader.find(str(kPrefix, place, kTheirUp));
+        if (!down || !up)
+          break;
+        bool fits = down->shape.size() == 2 && up->shape.size() == 2 && down->shape[1] == inputs &&
+                    up->shape[0] == outputs && down->shape[0] == up->shape[1] && down->shape[0] % matrices == 0;
+        if (fits)
+          return Module{
+              .name = joined->name, .down = down->name, .up = up->name, .matrices = matrices, .isJoined = true};
+      }
+    }
+    return std::nullopt;
+  }
+
+  Result<HostTensor> readJoined(const std::string &linear, const Module &module) const {
+    HEDDLE_ASSIGN(HostTensor all, reader.read(module.up));
+    const WeightOrigin &origin = model.tensors.find(weightOf(linear, model))->second;
+    const JoinedExperts joined = *joinedTensor(origin, origin.names.front());
+    int64_t outputs = origin.shape[1], rank = all.shape()[1] / module.matrices;
+    HEDDLE_ASSIGN(HostTensor own, HostTensor::uninitialized(ElementType::F32, {module.matrices * outputs, rank}));
+    std::span<const float> from = all.values<float>();
+    float *to = own.values<float>().data();
+    for (int64_t i = 0; i < module.matrices; ++i)
+      for (int64_t o = 0; o < outputs; ++o) {
+        int64_t row = origin.isInterleaved ? o * joined.parts + joined.part : joined.part * outputs + o;
+        for (int64_t r = 0; r < rank; ++r)
+          *to++ = from[size_t((row * rank + r) * module.matrices + i)];
+      }
+    return own;
+  }
+
+  Result<HostTensor> readOutputs(const std::string &linear, const std::string &name) const {
+    HEDDLE_ASSIGN(HostTensor outputs, reader.read(name));
+    auto origin = model.tensors.find(weightOf(linear, model));
+    return origin == model.tensors.end() ? std::move(outputs) : takeOutputs(std::move(outputs), origin->second);
+  }
+
   AdapterConfig settings;
   SafetensorsReader reader;
 };
@@ -78,6 +152,19 @@ Status writeTensors(const fs::path &path, const std::vector<SafetensorsEntry> &e
     HEDDLE_CHECK(writer.write(tensor.bytes()));
   }
   return writer.commit();
+}
+
+// The published module of an adapter, with a `*` for the number of each expert. nullopt if PEFT has no form for the
+// adapter.
+std::optional<std::string> moduleOfAdapter(const std::string &linear, const LoraShape &shape,
+                                           const Description &model) {
+  std::string weight = weightOf(linear, model);
+  auto origin = model.tensors.find(weight);
+  bool isStacked = origin != model.tensors.end() && origin->second.stacked > 0;
+  if (shape.matrices != (isStacked ? origin->second.stacked : 1))
+    return std::nullopt;
+  std::optional<std::string> tensor = isStacked ? origin->second.names.front() : nameOfWhole(weight, model);
+  return tensor ? moduleOf(*tensor) : std::nullopt;
 }
 
 // A weight in the layout of the published tensor, which holds only this weight.
@@ -128,18 +215,25 @@ Result<bool> writePeftAdapter(const fs::path &weights, const fs::path &folder, c
     entries.push_back({std::string(kPrefix) + name, ElementType::F32, std::move(shape)});
     values.push_back(std::move(value));
   };
+  HostTensor all; // A or B of all experts, which are written one after the other
   for (const auto &[linear, shape] : findLoraShapes(shapes)) {
-    std::optional<std::string> module = moduleOf(linear, model);
-    if (!module || !nameOfWhole(linear + std::string(kWeight), model))
+    std::optional<std::string> module = moduleOfAdapter(linear, shape, model);
+    if (!module)
       return false;
-    for (auto [ours, theirs, rows, columns] :
-         {std::tuple(kLoraDown, kTheirDown, shape[1], shape[0]), {kLoraUp, kTheirUp, shape[2], shape[1]}}) {
+    for (auto [ours, theirs, rows, columns] : {std::tuple(kLoraDown, kTheirDown, shape.rank, shape.inputs),
+                                               {kLoraUp, kTheirUp, shape.outputs, shape.rank}}) {
       std::string weight = linear + std::string(ours);
       shapes.erase(weight);
-      add(*module + std::string(theirs), {rows, columns}, [&reader, weight, rows, columns]() -> Result<HostTensor> {
-        HEDDLE_ASSIGN(HostTensor value, reader.read(weight));
-        return transposePadded(value, rows, columns);
-      });
+      for (int64_t i = 0; i < shape.matrices; ++i)
+        add(nameInStack(*module, i) + std::string(theirs), {rows, columns},
+            [&, weight, i, rows, columns]() -> Result<HostTensor> {
+              if (i == 0) {
+                HEDDLE_ASSIGN(all, reader.read(weight));
+              }
+              HEDDLE_ASSIGN(HostTensor value, HostTensor::uninitialized(ElementType::F32, {rows, columns}));
+              transposeInto(matrixOf(std::as_const(all), i, columns), rows, value.values<float>(), columns);
+              return value;
+            });
     }
     addOnce(targets, module->substr(module->rfind('.') + 1));
   }

@@ -77,13 +77,22 @@ llvm::Expected<AdapterOptions> heddle::parseAdapterConfig(StringRef text) {
         names.push_back(name->str());
     return list && names.size() == list->size();
   };
-  if (!readNames("target_modules", options.targets) || options.targets.empty())
+  auto isGiven = [&](StringRef key) {
+    const llvm::json::Value *value = config->get(key);
+    return value && value->kind() != llvm::json::Value::Null;
+  };
+  std::vector<std::string> parameters; // weights, such as those of all experts; PEFT names a linear one with ".weight"
+  if (isGiven("target_parameters") && !readNames("target_parameters", parameters))
+    return wrong("'target_parameters' is no list of names; write these out, as in rank=8,alpha=16,targets=up_proj");
+  if ((isGiven("target_modules") || parameters.empty()) && !readNames("target_modules", options.targets))
     return wrong("'target_modules' is no list of names; write these out, as in rank=8,alpha=16,targets=q_proj,v_proj");
-  if (const llvm::json::Array *parameters = config->getArray("target_parameters"); parameters && !parameters->empty())
-    return wrong("'target_parameters' names tensors, such as those of experts, and there are adapters of linear "
-                 "transformations only");
-  const llvm::json::Value *saved = config->get("modules_to_save");
-  if (saved && saved->kind() != llvm::json::Value::Null && !readNames("modules_to_save", options.modulesToSave))
+  for (StringRef parameter : parameters) {
+    parameter.consume_back(".weight");
+    options.targets.push_back(parameter.str());
+  }
+  if (options.targets.empty())
+    return wrong("'target_modules' names no modules");
+  if (isGiven("modules_to_save") && !readNames("modules_to_save", options.modulesToSave))
     return wrong("'modules_to_save' is no list of names; write these out, as in rank=8,modules_to_save=lm_head");
   return options;
 }

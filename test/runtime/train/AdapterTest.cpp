@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <random>
 #include <set>
 
@@ -190,6 +191,119 @@ TEST(AdapterTest, WholeTensors) {
   found = readAdapter(folder.path(), description, variables);
   ASSERT_FALSE(found.ok());
   EXPECT_NE(found.error().message.find("lacks 'model.norm.weight'"), std::string::npos) << found.error().message;
+}
+
+// Two experts, whose weights are 3 x 2 and a tensor each in a folder.
+struct Experts {
+  TemporaryFolder folder;
+  Description description;
+  std::vector<VariableInfo> variables;
+
+  explicit Experts(const std::vector<std::pair<std::string, std::string>> &weights) {
+    description.adapter = {2, 4};
+    for (const auto &[name, published] : weights) {
+      description.tensors[name] = {.names = {"m.mlp.experts.*." + published + ".weight"},
+                                   .shape = {6, 2},
+                                   .transpose = true,
+                                   .stacked = 2,
+                                   .matrices = 2};
+      variables.push_back({name, VariableKind::Frozen, ElementType::F32, {6, 2}, 48});
+      variables.push_back({name + ".lora_a", VariableKind::Weight, ElementType::F32, {6, 2}, 48});
+      variables.push_back({name + ".lora_b", VariableKind::Weight, ElementType::F32, {4, 2}, 32});
+    }
+  }
+
+  // Writes tensors whose elements are 1, 2, 3, ...
+  void write(std::string_view config, const std::vector<std::pair<std::string, Shape>> &tensors) {
+    folder.write("adapter_config.json", config);
+    std::vector<SafetensorsEntry> entries;
+    size_t count = 0;
+    for (const auto &[name, shape] : tensors) {
+      entries.push_back({"base_model.model.m.mlp.experts." + name + ".weight", ElementType::F32, shape});
+      count += size_t(*elementCount(shape));
+    }
+    std::vector<float> values(count);
+    std::iota(values.begin(), values.end(), 1.0f);
+    Result<SafetensorsWriter> writer = SafetensorsWriter::create(folder.path() / "adapter_model.safetensors", entries);
+    ASSERT_TRUE(writer.ok()) << writer.error().message;
+    ASSERT_TRUE(writer->write(std::as_bytes(std::span(values))).ok());
+    ASSERT_TRUE(writer->commit().ok());
+  }
+
+  Result<Adapter> read() const { return readAdapter(folder.path(), description, variables); }
+};
+
+std::vector<float> valuesOf(const HostTensor &tensor) {
+  return std::vector<float>(tensor.values<float>().begin(), tensor.values<float>().end());
+}
+
+TEST(AdapterTest, anExpertWithoutAdapterHasZeros) {
+  Experts experts({{"moe.gate", "gate_proj"}});
+  experts.write(kConfig, {{"1.gate_proj.lora_A", {1, 3}}, {"1.gate_proj.lora_B", {2, 1}}});
+  Result<Adapter> found = experts.read();
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  const LowRank &gate = found->pairs.at("moe.gate");
+  EXPECT_EQ(valuesOf(gate.down), (std::vector<float>{0, 0, 0, 0, 0, 0, 1, 0, 2, 0, 3, 0}));
+  EXPECT_EQ(valuesOf(gate.up), (std::vector<float>{0, 0, 0, 0, 12, 15, 0, 0})) << "6 / 1 in the place of 4 / 2";
+  experts.write(kConfig, {{"0.gate_proj.lora_A", {1, 3}}, {"1.gate_proj.lora_B", {2, 1}}});
+  found = experts.read();
+  ASSERT_FALSE(found.ok());
+  EXPECT_NE(found.error().message.find("lacks 'base_model.model.m.mlp.experts.0.gate_proj.lora_B"), std::string::npos);
+  experts.write(kConfig, {{"2.gate_proj.lora_A", {1, 3}}, {"2.gate_proj.lora_B", {2, 1}}});
+  EXPECT_FALSE(experts.read().ok()) << "there are two experts";
+}
+
+// PEFT's target_parameters: A of all experts below each other, and B with the experts' columns side by side. Gates and
+// inner matrices share A, and are halves of B. The tensor below has another shape: it is that of down_proj.
+TEST(AdapterTest, ExpertsInOneTensor) {
+  Experts experts({{"moe.gate", "gate_proj"}, {"moe.inner", "up_proj"}});
+  constexpr std::string_view config =
+      R"({"peft_type": "LORA", "r": 1, "lora_alpha": 6, "target_parameters": ["mlp.experts.gate_up_proj"],)"
+      R"( "rank_pattern": {".*\\.gate_up_proj": 2}, "alpha_pattern": {"mlp.experts.gate_up_proj": 4}})";
+  experts.write(config, {{"lora_A", {4, 3}}, {"lora_B", {4, 4}}});
+  Result<Adapter> found = experts.read();
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  for (const char *name : {"moe.gate", "moe.inner"})
+    EXPECT_EQ(valuesOf(found->pairs.at(name).down), (std::vector<float>{1, 4, 2, 5, 3, 6, 7, 10, 8, 11, 9, 12}));
+  EXPECT_EQ(valuesOf(found->pairs.at("moe.gate").up), (std::vector<float>{13, 17, 15, 19, 14, 18, 16, 20}));
+  EXPECT_EQ(valuesOf(found->pairs.at("moe.inner").up), (std::vector<float>{21, 25, 23, 27, 22, 26, 24, 28}));
+
+  experts.write(config,
+                {{"lora_A", {4, 5}}, {"lora_B", {4, 4}}, {"base_layer.lora_A", {4, 3}}, {"base_layer.lora_B", {4, 4}}});
+  found = experts.read();
+  ASSERT_FALSE(found.ok()) << "nothing takes the outer tensors";
+  EXPECT_NE(found.error().message.find("has 'base_model.model.m.mlp.experts.lora_"), std::string::npos);
+
+  experts.write(config, {{"lora_A", {4, 3}}, {"lora_B", {4, 4}}});
+  std::erase_if(experts.variables, [](const VariableInfo &variable) { return variable.name == "moe.inner.lora_a"; });
+  found = experts.read();
+  ASSERT_FALSE(found.ok()) << "half of the tensor is dropped";
+  EXPECT_NE(found.error().message.find("has no adapter"), std::string::npos) << found.error().message;
+}
+
+// Experts' adapters are read from both kinds of files as they were written.
+TEST(AdapterTest, ExpertsInFiles) {
+  Experts experts({{"moe.gate", "gate_proj"}});
+  experts.description.tensors["moe.gate"].gguf = GgufPlace{.name = "blk.0.ffn_gate_exps.weight"};
+  std::vector<float> values(6 * 2 + 4 * 2);
+  std::iota(values.begin(), values.end(), 1.0f);
+  const std::filesystem::path folder = experts.folder.path();
+  Result<SafetensorsWriter> writer =
+      SafetensorsWriter::create(folder / "weights.safetensors", {{"moe.gate.lora_a", ElementType::F32, {6, 2}},
+                                                                 {"moe.gate.lora_b", ElementType::F32, {4, 2}}});
+  ASSERT_TRUE(writer.ok()) << writer.error().message;
+  ASSERT_TRUE(writer->write(std::as_bytes(std::span(values))).ok());
+  ASSERT_TRUE(writer->commit().ok());
+  Result<bool> isWritten = writePeftAdapter(folder / "weights.safetensors", folder, experts.description, "");
+  ASSERT_TRUE(isWritten.ok() && *isWritten);
+  ASSERT_TRUE(
+      writeGgufAdapter(folder / "weights.safetensors", folder / "adapter.gguf", experts.description, "llama").ok());
+  for (const std::filesystem::path &path : {folder, folder / "adapter.gguf"}) {
+    Result<Adapter> found = readAdapter(path, experts.description, experts.variables);
+    ASSERT_TRUE(found.ok()) << found.error().message;
+    EXPECT_EQ(valuesOf(found->pairs.at("moe.gate").down), std::vector<float>(values.begin(), values.begin() + 12));
+    EXPECT_EQ(valuesOf(found->pairs.at("moe.gate").up), std::vector<float>(values.begin() + 12, values.end()));
+  }
 }
 
 TEST(AdapterTest, DamagedFilesAreErrors) {
