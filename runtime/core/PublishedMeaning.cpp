@@ -121,11 +121,14 @@ private:
   }
 
   void readLlama(const std::string &architecture) {
-    // The name in GGUF files, in which Mistral's models have the architecture "llama".
+    // The same name for a folder and for a GGUF file. Files of Mistral's models have the architecture "llama".
     std::string name = architecture.substr(0, architecture.find("For"));
     std::ranges::transform(name, name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
     bool isGemma = name.starts_with("gemma");
-    set("architecture", name == "mistral" ? "llama" : name);
+    constexpr std::pair<std::string_view, const char *> others[] = {
+        {"mistral", "llama"}, {"llama with experts", "mixtral"}, {"granitemoeshared", "granitemoe"}};
+    const auto *other = std::ranges::find(others, std::string_view(name), [](const auto &pair) { return pair.first; });
+    set("architecture", other == std::end(others) ? name : other->second);
     Json width = at(config, "hidden_size"), heads = at(config, "num_attention_heads");
     if (!heads.is_number() || !width.is_number() || !(heads.get<double>() >= 1))
       return;
@@ -145,6 +148,11 @@ private:
       activation("hidden_act");
     }
     readRotary();
+    // Which experts a token has, and how much they count.
+    for (const char *key :
+         {"num_experts_per_tok", "norm_topk_prob", "routed_scaling_factor", "n_group", "topk_group", "clip_qkv"})
+      if (Json value = at(config, key); value.is_number() || value.is_boolean())
+        set(key, value);
   }
 
   void readRotary() {
@@ -191,6 +199,7 @@ Json configOf(const GgufReader &file) {
                               {"attention.key_length", "head_dim"},
                               {"attention.layer_norm_rms_epsilon", "rms_norm_eps"},
                               {"rope.freq_base", "rope_theta"},
+                              {"expert_used_count", "num_experts_per_tok"},
                               {"attn_logit_softcapping", "attn_logit_softcapping"},
                               {"final_logit_softcapping", "final_logit_softcapping"}})
     copy(theirs, ours, config);

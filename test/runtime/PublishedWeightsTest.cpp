@@ -61,6 +61,46 @@ TEST(PublishedWeightsTest, meaningOfEncodersWithDecoders) {
             Json({{"architecture", "m2m100"}, {"heads", 2.0f}, {"activation", "relu"}, {"scale_embeddings", true}}));
 }
 
+TEST(PublishedWeightsTest, meaningOfMixtures) {
+  using Json = nlohmann::json;
+  auto meaningOf = [](const char *architecture) {
+    return publishedMeaning({{"architectures", Json::array({architecture})},
+                             {"hidden_size", 8},
+                             {"num_attention_heads", 2},
+                             {"num_experts_per_tok", 3},
+                             {"norm_topk_prob", true},
+                             {"clip_qkv", nullptr}});
+  };
+  Json mixtral = meaningOf("MixtralForCausalLM");
+  EXPECT_EQ(mixtral["num_experts_per_tok"], 3.0f);
+  EXPECT_EQ(mixtral["norm_topk_prob"], true);
+  EXPECT_FALSE(mixtral.contains("clip_qkv"));
+  EXPECT_EQ(mixtral, meaningOf("llama with experts"));
+  EXPECT_EQ(meaningOf("GraniteMoeSharedForCausalLM"), meaningOf("granitemoe"));
+  EXPECT_NE(mixtral["architecture"], meaningOf("llama")["architecture"]);
+}
+
+TEST(PublishedWeightsTest, aWeightHasSeveralPartsOfEachGroup) {
+  // Two heads of five rows, of which the first three are the keys' and the others the values'.
+  WeightOrigin keys{.names = {"both"}, .shape = {2, 6}, .transpose = true, .rows = ChosenRows{2, 5, 0, 3}};
+  WeightOrigin values{.names = {"both"}, .shape = {4}, .rows = ChosenRows{2, 5, 3, 2}};
+  EXPECT_EQ(numbers(take(counting({10, 2}), keys)), (std::vector<float>{0, 2, 4, 10, 12, 14, 1, 3, 5, 11, 13, 15}));
+  EXPECT_EQ(numbers(take(counting({10}), values)), (std::vector<float>{3, 4, 8, 9}));
+}
+
+TEST(PublishedWeightsTest, eachMatrixHasRowsOfItsOwn) {
+  // Two experts of two gates above two inner rows, each of three columns.
+  WeightOrigin gates{.names = {"both"}, .shape = {6, 2}, .transpose = true, .rows = ChosenRows{2, 2, 0}, .matrices = 2};
+  WeightOrigin inner = gates;
+  inner.rows->index = 1;
+  HostTensor both = counting({2, 4, 3});
+  EXPECT_EQ(numbers(take(both, gates)), (std::vector<float>{0, 3, 1, 4, 2, 5, 12, 15, 13, 16, 14, 17}));
+  EXPECT_EQ(numbers(take(both, inner)), (std::vector<float>{6, 9, 7, 10, 8, 11, 18, 21, 19, 22, 20, 23}));
+  HostTensor copy = counting({2, 4, 3}, 100);
+  EXPECT_TRUE(putWeight(take(both, gates), gates, copy) && putWeight(take(both, inner), inner, copy));
+  EXPECT_EQ(numbers(copy), numbers(both));
+}
+
 TEST(PublishedWeightsTest, aVectorHasNoRowsToSkip) {
   WeightOrigin origin{.names = {"positions"}, .shape = {4}, .leadingRows = true, .skippedRows = 2};
   EXPECT_EQ(numbers(take(counting({3, 4}), origin)), numbers(counting({4}, 8)));
