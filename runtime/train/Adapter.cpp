@@ -94,20 +94,20 @@ private:
         return makeError(ErrorKind::Malformed, "'", file.path().string(), "' has a part of an adapter and lacks '",
                          name, "'; save the adapter again.");
     const LoraShape &shape = pair.shape;
-    HEDDLE_ASSIGN(int64_t rank, file.rankOf(module));
+    HEDDLE_ASSIGN(AdapterFile::Pair read, file.readPair(linear, module));
+    int64_t rank = read.rank;
     if (rank > shape.rank)
       return makeError(ErrorKind::InvalidArgument, "'", file.path().string(), "' has an adapter of rank ", rank,
                        ", and the artifact holds adapters of rank ", shape.rank,
                        " at most; compile it with --lora rank=", rank, ".");
-    HEDDLE_ASSIGN(HostTensor down, file.readDown(module));
-    HEDDLE_CHECK(checkShape(module.down, down, {module.matrices * rank, shape.inputs}));
-    HEDDLE_ASSIGN(HostTensor up, file.readUp(linear, module));
-    HEDDLE_CHECK(checkShape(module.up, up, {module.matrices * shape.outputs, rank}));
+    HEDDLE_CHECK(checkShape(module.down, read.down, {module.matrices * rank, shape.inputs}));
+    HEDDLE_CHECK(checkShape(module.up, read.up, {module.matrices * shape.outputs, rank}));
     auto scale = float(file.scaleOf(module, rank) / model.adapter.scale());
     for (int64_t i = 0; i < module.matrices; ++i) {
-      transposeInto(matrixOf(down, i, rank), shape.inputs, matrixOf(pair.down, first + i, shape.inputs), shape.rank);
-      transposeInto(matrixOf(up, i, shape.outputs), rank, matrixOf(pair.up, first + i, shape.rank), shape.outputs,
-                    scale);
+      transposeInto(matrixOf(std::as_const(read.down), i, rank), shape.inputs,
+                    matrixOf(pair.down, first + i, shape.inputs), shape.rank);
+      transposeInto(matrixOf(std::as_const(read.up), i, shape.outputs), rank, matrixOf(pair.up, first + i, shape.rank),
+                    shape.outputs, scale);
     }
     if (!module.magnitude.empty()) {
       HEDDLE_ASSIGN(HostTensor magnitude, file.readMagnitude(linear, module));

@@ -36,16 +36,18 @@ public:
   // The linear transformation's pairs: one, or one for each expert. The file need not have their tensors. Empty if such
   // files cannot have an adapter for it.
   virtual std::vector<Module> modulesOf(const std::string &linear, int64_t matrices) const = 0;
-  // Reads A, rank x inputs, in the published model's order; of several matrices, one below the other.
-  virtual Result<HostTensor> readDown(const Module &module) const = 0;
-  // Reads B, outputs x rank, of several matrices one below the other. If the published tensor contains several linear
-  // transformations, takes the outputs of this one.
-  virtual Result<HostTensor> readUp(const std::string &linear, const Module &module) const = 0;
+  // A, rank x inputs, and B, outputs x rank; those of several matrices stand one below the other.
+  struct Pair {
+    HostTensor down, up;
+    int64_t rank = 0; // that the tensors should have
+  };
+  // Reads a pair in the published model's order. If the published tensor contains several linear transformations, B has
+  // the outputs of this one.
+  virtual Result<Pair> readPair(const std::string &linear, const Module &module) const = 0;
   // Reads DoRA's magnitudes, one per output.
   virtual Result<HostTensor> readMagnitude(const std::string &linear, const Module &module) const = 0;
   // Reads a tensor that replaces a tensor of the base.
   virtual Result<HostTensor> readWhole(const std::string &name) const = 0;
-  virtual Result<int64_t> rankOf(const Module &module) const = 0;
   virtual double scaleOf(const Module &module, int64_t rank) const = 0;
 
   // The published tensor that a tensor of the file replaces; nullopt if it replaces none.

@@ -44,8 +44,9 @@ public:
              .matrices = matrices}};
   }
 
-  Result<HostTensor> readDown(const Module &module) const override { return readRows(module.down, module.matrices); }
-  Result<HostTensor> readUp(const std::string &linear, const Module &module) const override {
+  Result<Pair> readPair(const std::string &linear, const Module &module) const override {
+    Pair pair;
+    HEDDLE_ASSIGN(pair.down, readRows(module.down, module.matrices));
     HEDDLE_ASSIGN(HostTensor up, readRows(module.up, module.matrices));
     const WeightOrigin &origin = *originOf(linear, model);
     int64_t heads = origin.gguf->pairedHeads;
@@ -55,17 +56,15 @@ public:
                        " heads of pairs. The adapter belongs to another model.");
     if (heads > 0 && !up.values<float>().empty())
       splitPairs(up.values<float>(), up.shape()[1], heads);
-    return takeOutputs(std::move(up), origin.inGguf());
+    HEDDLE_ASSIGN(pair.up, takeOutputs(std::move(up), origin.inGguf()));
+    pair.rank = pair.down.shape()[0] / module.matrices;
+    return pair;
   }
   Result<HostTensor> readMagnitude(const std::string &, const Module &module) const override {
     return readWhole(module.magnitude);
   }
   Result<HostTensor> readWhole(const std::string &name) const override { return readRows(name, 1); }
 
-  Result<int64_t> rankOf(const Module &module) const override {
-    HEDDLE_ASSIGN(HostTensor down, readDown(module));
-    return down.shape()[0] / module.matrices;
-  }
   double scaleOf(const Module &, int64_t rank) const override {
     return alpha != 0 && rank > 0 ? alpha / double(rank) : 1; // as in llama.cpp
   }

@@ -1,9 +1,9 @@
 #include "runtime/core/Gguf.h"
-#include "runtime/core/JoinedExperts.h"
 #include "runtime/core/Safetensors.h"
 #include "runtime/published/PublishedWeights.h"
 #include "runtime/train/Adapter.h"
 #include "runtime/train/AdapterFile.h"
+#include "runtime/train/JoinedAdapter.h"
 
 #include <algorithm>
 #include <functional>
@@ -62,15 +62,28 @@ public:
     return first;
   }
 
-  Result<HostTensor> readDown(const Module &module) const override { return reader.read(module.down); }
-  Result<HostTensor> readUp(const std::string &linear, const Module &module) const override {
-    return module.isJoined ? readJoined(linear, module) : readOutputs(linear, module.up);
+  Result<Pair> readPair(const std::string &linear, const Module &module) const override {
+    Pair pair;
+    HEDDLE_ASSIGN(pair.down, reader.read(module.down));
+    if (!module.isJoined) {
+      HEDDLE_ASSIGN(pair.up, readOutputs(linear, module.up));
+      pair.rank = settings.rankOf(module.name);
+      return pair;
+    }
+    JoinedHalves joined{.down = std::move(pair.down), .matrices = module.matrices};
+    HEDDLE_ASSIGN(joined.up, reader.read(module.up));
+    const WeightOrigin &origin = model.tensors.find(weightOf(linear, model))->second;
+    const JoinedPart part = *joinedPart(origin, origin.names.front());
+    std::vector<int64_t> ranks = joined.ranksOf(part);
+    pair.rank = int64_t(ranks.size());
+    HEDDLE_ASSIGN(pair.down, joined.takeDown(ranks));
+    HEDDLE_ASSIGN(pair.up, joined.takeUp(ranks, part));
+    return pair;
   }
   Result<HostTensor> readMagnitude(const std::string &linear, const Module &module) const override {
     return readOutputs(linear, module.magnitude);
   }
   Result<HostTensor> readWhole(const std::string &name) const override { return reader.read(name); }
-  Result<int64_t> rankOf(const Module &module) const override { return settings.rankOf(module.name); }
   double scaleOf(const Module &module, int64_t) const override { return settings.scaleOf(module.name); }
 
   std::optional<std::string> publishedName(const std::string &name) const override {
@@ -86,50 +99,28 @@ private:
             .magnitude = settings.hasMagnitudes ? str(kPrefix, name, kMagnitude) : ""};
   }
 
-  // The tensor of all experts that the weight is a part of, by one of the names of the weight's own tensor.
-  static std::optional<JoinedExperts> joinedTensor(const WeightOrigin &origin, const std::string &name) {
-    return origin.stacked > 0 ? joinExperts(name) : JoinedExperts{name, origin.part, origin.parts};
-  }
-
-  // PEFT has the adapters of all experts' A below each other, matrices * rank x inputs, and their B interleaved, outputs x
-  // rank * matrices. If several tensors of a module have adapters, each is in the `base_layer` of the next.
+  // If several tensors of a module have adapters, each is in the `base_layer` of the next.
   std::optional<Module> joinedModule(const WeightOrigin &origin, int64_t matrices) const {
     for (const std::string &name : origin.names) {
-      std::optional<JoinedExperts> joined = joinedTensor(origin, name);
+      std::optional<JoinedPart> joined = joinedPart(origin, name);
       if (!joined)
         continue;
       int64_t inputs = origin.shape[0] / matrices, outputs = origin.shape[1] * joined->parts;
-      std::string place = joined->name.substr(0, joined->name.rfind('.'));
+      std::string place = joined->tensor.substr(0, joined->tensor.rfind('.'));
       for (;; place += kBelow) {
         const SafetensorsEntry *down = reader.find(str(kPrefix, place, kTheirDown)),
                                *up = reader.find(str(kPrefix, place, kTheirUp));
         if (!down || !up)
           break;
         bool fits = down->shape.size() == 2 && up->shape.size() == 2 && down->shape[1] == inputs &&
-                    up->shape[0] == outputs && down->shape[0] == up->shape[1] && down->shape[0] % matrices == 0;
+                    up->shape[0] == outputs && down->shape[0] == up->shape[1] &&
+                    down->shape[0] == matrices * settings.rankOf(joined->tensor);
         if (fits)
           return Module{
-              .name = joined->name, .down = down->name, .up = up->name, .matrices = matrices, .isJoined = true};
+              .name = joined->tensor, .down = down->name, .up = up->name, .matrices = matrices, .isJoined = true};
       }
     }
     return std::nullopt;
-  }
-
-  Result<HostTensor> readJoined(const std::string &linear, const Module &module) const {
-    HEDDLE_ASSIGN(HostTensor all, reader.read(module.up));
-    const WeightOrigin &origin = model.tensors.find(weightOf(linear, model))->second;
-    const JoinedExperts joined = *joinedTensor(origin, origin.names.front());
-    int64_t outputs = origin.shape[1], rank = all.shape()[1] / module.matrices;
-    HEDDLE_ASSIGN(HostTensor own, HostTensor::uninitialized(ElementType::F32, {module.matrices * outputs, rank}));
-    std::span<const float> from = all.values<float>();
-    float *to = own.values<float>().data();
-    for (int64_t i = 0; i < module.matrices; ++i)
-      for (int64_t o = 0; o < outputs; ++o) {
-        int64_t row = origin.isInterleaved ? o * joined.parts + joined.part : joined.part * outputs + o;
-        for (int64_t r = 0; r < rank; ++r)
-          *to++ = from[size_t((row * rank + r) * module.matrices + i)];
-      }
-    return own;
   }
 
   Result<HostTensor> readOutputs(const std::string &linear, const std::string &name) const {
@@ -165,6 +156,39 @@ std::optional<std::string> moduleOfAdapter(const std::string &linear, const Lora
     return std::nullopt;
   std::optional<std::string> tensor = isStacked ? origin->second.names.front() : nameOfWhole(weight, model);
   return tensor ? moduleOf(*tensor) : std::nullopt;
+}
+
+// Adapters of tensors of all experts. PEFT wraps a module's tensors in their order in the module, in which gate_up_proj is
+// before down_proj.
+using JoinedByTensor = std::map<std::string, JoinedAdapters, std::greater<>>;
+
+std::string ownerOf(const std::string &tensor) { return tensor.substr(0, tensor.rfind('.')); }
+
+// Returns false if the weight is in no such tensor, or in one of which PEFT has no adapters.
+bool addJoined(const std::string &linear, const LoraShape &shape, const Description &model, JoinedByTensor &joined) {
+  auto origin = model.tensors.find(weightOf(linear, model));
+  bool isJoined = origin != model.tensors.end() && shape.matrices > 1 && origin->second.stacked == 0 &&
+                  !origin->second.rows && !origin->second.leadingRows && !moduleOf(origin->second.names.front());
+  if (!isJoined)
+    return false;
+  JoinedPart part = *joinedPart(origin->second, origin->second.names.front());
+  JoinedAdapters &adapters = joined[part.tensor];
+  adapters.shape = shape;
+  adapters.parts = part.parts;
+  adapters.linears.push_back(linear);
+  adapters.adapted.push_back(std::move(part));
+  return true;
+}
+
+// Reads A or B of all linear transformations of a tensor from a checkpoint's weights.
+Result<HostTensor> joinHalves(const SafetensorsReader &weights, const JoinedAdapters &adapters, bool isUp) {
+  HEDDLE_ASSIGN(HostTensor all, HostTensor::uninitialized(ElementType::F32, isUp ? adapters.up() : adapters.down()));
+  std::ranges::fill(all.values<float>(), 0.0f);
+  for (size_t i = 0; i < adapters.linears.size(); ++i) {
+    HEDDLE_ASSIGN(HostTensor half, weights.read(adapters.linears[i] + std::string(isUp ? kLoraUp : kLoraDown)));
+    isUp ? adapters.putUp(half, i, all) : adapters.putDown(half, i, all);
+  }
+  return all;
 }
 
 // A weight in the layout of the published tensor, which holds only this weight.
@@ -216,10 +240,16 @@ Result<bool> writePeftAdapter(const fs::path &weights, const fs::path &folder, c
     values.push_back(std::move(value));
   };
   HostTensor all; // A or B of all experts, which are written one after the other
+  JoinedByTensor joined;
   for (const auto &[linear, shape] : findLoraShapes(shapes)) {
     std::optional<std::string> module = moduleOfAdapter(linear, shape, model);
-    if (!module)
-      return false;
+    if (!module) {
+      if (!addJoined(linear, shape, model, joined))
+        return false;
+      shapes.erase(linear + std::string(kLoraDown));
+      shapes.erase(linear + std::string(kLoraUp));
+      continue;
+    }
     for (auto [ours, theirs, rows, columns] : {std::tuple(kLoraDown, kTheirDown, shape.rank, shape.inputs),
                                                {kLoraUp, kTheirUp, shape.outputs, shape.rank}}) {
       std::string weight = linear + std::string(ours);
@@ -236,6 +266,24 @@ Result<bool> writePeftAdapter(const fs::path &weights, const fs::path &folder, c
             });
     }
     addOnce(targets, module->substr(module->rfind('.') + 1));
+  }
+  Json parameters = Json::array(), ranks = Json::object(), alphas = Json::object();
+  for (auto found = joined.begin(); found != joined.end(); ++found) {
+    const auto &[tensor, adapters] = *found;
+    if (std::ssize(adapters.adapted) != adapters.parts) // an adapter of the tensor is one of all its parts
+      return false;
+    const std::string owner = ownerOf(tensor);
+    std::string place = owner;
+    for (auto next = std::next(found); next != joined.end() && ownerOf(next->first) == owner; ++next)
+      place += kBelow;
+    for (bool isUp : {false, true})
+      add(place + std::string(isUp ? kTheirUp : kTheirDown), isUp ? adapters.up() : adapters.down(),
+          [&reader, &adapters, isUp] { return joinHalves(reader, adapters, isUp); });
+    addOnce(parameters, tensor.substr(owner.size() + 1));
+    if (adapters.adapted.size() > 1) { // the same factor of A B
+      ranks[tensor] = adapters.rank();
+      alphas[tensor] = model.adapter.alpha * double(adapters.adapted.size());
+    }
   }
   for (const auto &[weight, ofWeight] : shapes) {
     std::optional<std::string> name = nameOfWhole(weight, model);
@@ -259,8 +307,12 @@ Result<bool> writePeftAdapter(const fs::path &weights, const fs::path &folder, c
                                    {"base_model_name_or_path", hasFolder ? Json(base) : Json()},
                                    {"r", model.adapter.rank},
                                    {"lora_alpha", model.adapter.alpha},
-                                   {"lora_dropout", model.adapter.dropout},
+                                   {"rank_pattern", ranks},
+                                   {"alpha_pattern", alphas},
+                                   // PEFT has no dropout for tensors of experts.
+                                   {"lora_dropout", joined.empty() ? model.adapter.dropout : 0},
                                    {"target_modules", targets},
+                                   {"target_parameters", parameters.empty() ? Json() : parameters},
                                    {"bias", "none"},
                                    {"fan_in_fan_out", false},
                                    {"modules_to_save", saved.empty() ? Json() : saved},

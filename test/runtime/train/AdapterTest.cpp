@@ -283,27 +283,66 @@ TEST(AdapterTest, ExpertsInOneTensor) {
 
 // Experts' adapters are read from both kinds of files as they were written.
 TEST(AdapterTest, ExpertsInFiles) {
+  for (bool isJoined : {false, true}) {
+    Experts experts({{"moe.gate", "gate_proj"}, {"moe.inner", "up_proj"}, {"moe.outer", "down_proj"}});
+    for (int64_t part : {0, 1}) { // gpt-oss has all experts in one tensor, and gates between inner columns
+      WeightOrigin &origin = experts.description.tensors[part == 0 ? "moe.gate" : "moe.inner"];
+      if (isJoined)
+        origin = {
+            .names = {"m.mlp.experts.gate_up_proj"}, .shape = {6, 2}, .part = part, .parts = 2, .isInterleaved = true};
+      origin.gguf = GgufPlace{.name = str("blk.0.ffn_", part, "_exps.weight"), .transpose = true, .matrices = 2};
+    }
+    WeightOrigin &outer = experts.description.tensors["moe.outer"];
+    if (isJoined)
+      outer = {.names = {"m.mlp.experts.down_proj"}, .shape = {6, 2}};
+    outer.gguf = GgufPlace{.name = "blk.0.ffn_down_exps.weight", .transpose = true, .matrices = 2};
+
+    std::vector<SafetensorsEntry> entries;
+    for (const VariableInfo &variable : experts.variables)
+      if (variable.kind == VariableKind::Weight)
+        entries.push_back({variable.name, ElementType::F32, variable.shape});
+    std::vector<float> values(3 * (6 * 2 + 4 * 2));
+    std::iota(values.begin(), values.end(), 1.0f);
+    const std::filesystem::path folder = experts.folder.path();
+    Result<SafetensorsWriter> writer = SafetensorsWriter::create(folder / "weights.safetensors", entries);
+    ASSERT_TRUE(writer.ok()) << writer.error().message;
+    ASSERT_TRUE(writer->write(std::as_bytes(std::span(values))).ok());
+    ASSERT_TRUE(writer->commit().ok());
+    Result<bool> isWritten = writePeftAdapter(folder / "weights.safetensors", folder, experts.description, "");
+    ASSERT_TRUE(isWritten.ok() && *isWritten);
+    EXPECT_EQ(experts.folder.read("adapter_config.json").find("gate_up_proj") != std::string::npos, isJoined);
+    ASSERT_TRUE(
+        writeGgufAdapter(folder / "weights.safetensors", folder / "adapter.gguf", experts.description, "llama").ok());
+    for (const std::filesystem::path &path : {folder, folder / "adapter.gguf"}) {
+      Result<Adapter> found = readAdapter(path, experts.description, experts.variables);
+      ASSERT_TRUE(found.ok()) << found.error().message;
+      auto expected = values.begin();
+      for (const char *name : {"moe.gate", "moe.inner", "moe.outer"})
+        for (const HostTensor *half : {&found->pairs.at(name).down, &found->pairs.at(name).up}) {
+          auto next = expected + std::ssize(half->values<float>());
+          EXPECT_EQ(valuesOf(*half), std::vector<float>(expected, next)) << name << " of " << path;
+          expected = next;
+        }
+    }
+  }
+}
+
+// PEFT has no adapter of gates alone, if the tensor has inner matrices, too.
+TEST(AdapterTest, APartOfATensorHasNoFile) {
   Experts experts({{"moe.gate", "gate_proj"}});
-  experts.description.tensors["moe.gate"].gguf = GgufPlace{.name = "blk.0.ffn_gate_exps.weight"};
-  std::vector<float> values(6 * 2 + 4 * 2);
-  std::iota(values.begin(), values.end(), 1.0f);
-  const std::filesystem::path folder = experts.folder.path();
-  Result<SafetensorsWriter> writer =
-      SafetensorsWriter::create(folder / "weights.safetensors", {{"moe.gate.lora_a", ElementType::F32, {6, 2}},
-                                                                 {"moe.gate.lora_b", ElementType::F32, {4, 2}}});
+  experts.description.tensors["moe.gate"] = {
+      .names = {"m.mlp.experts.gate_up_proj"}, .shape = {6, 2}, .parts = 2, .isInterleaved = true};
+  Result<SafetensorsWriter> writer = SafetensorsWriter::create(
+      experts.folder.path() / "weights.safetensors",
+      {{"moe.gate.lora_a", ElementType::F32, {6, 2}}, {"moe.gate.lora_b", ElementType::F32, {4, 2}}});
   ASSERT_TRUE(writer.ok()) << writer.error().message;
+  const std::vector<float> values(6 * 2 + 4 * 2);
   ASSERT_TRUE(writer->write(std::as_bytes(std::span(values))).ok());
   ASSERT_TRUE(writer->commit().ok());
-  Result<bool> isWritten = writePeftAdapter(folder / "weights.safetensors", folder, experts.description, "");
-  ASSERT_TRUE(isWritten.ok() && *isWritten);
-  ASSERT_TRUE(
-      writeGgufAdapter(folder / "weights.safetensors", folder / "adapter.gguf", experts.description, "llama").ok());
-  for (const std::filesystem::path &path : {folder, folder / "adapter.gguf"}) {
-    Result<Adapter> found = readAdapter(path, experts.description, experts.variables);
-    ASSERT_TRUE(found.ok()) << found.error().message;
-    EXPECT_EQ(valuesOf(found->pairs.at("moe.gate").down), std::vector<float>(values.begin(), values.begin() + 12));
-    EXPECT_EQ(valuesOf(found->pairs.at("moe.gate").up), std::vector<float>(values.begin() + 12, values.end()));
-  }
+  Result<bool> isWritten =
+      writePeftAdapter(experts.folder.path() / "weights.safetensors", experts.folder.path(), experts.description, "");
+  ASSERT_TRUE(isWritten.ok()) << isWritten.error().message;
+  EXPECT_FALSE(*isWritten);
 }
 
 TEST(AdapterTest, DamagedFilesAreErrors) {
