@@ -80,6 +80,8 @@ Amount CostCounter::groupsWithRows(GroupedMatmulOp product) {
   bool isPart = size && size.getOfAttr() && getFactorOfSize(size.getSymName()).second == 1;
   if (!size || isPart || size.getFixed())
     return groups;
+  if (static_cast<int64_t>(size.getMaximum()) <= groups)
+    return Amount::extent(rows, 0);
   auto name = StringAttr::get(context, size.getSymName() + "_at_most_" + Twine(groups));
   if (!module.lookupSymbol(name)) {
     OpBuilder after(context);

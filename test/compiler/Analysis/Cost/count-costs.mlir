@@ -5,6 +5,7 @@
 heddle.size @t max 100
 heddle.size @u max 50
 heddle.size @n max 10
+heddle.size @"n*2" max 20 of @n times 2
 heddle.size @longest max 20 longest "lengths"
 
 // A matmul takes 2 t n k operations. Its bias and its activation take one operation for each element. Operands are read
@@ -221,4 +222,18 @@ func.func @experts(%x: tensor<?x16xf32, #heddle.dims<"t">>, %w: tensor<64x8xbf16
     heddle.yield %4 : tensor<?x8xf32, #heddle.dims<"t">>
   }
   return %y : tensor<?x8xf32, #heddle.dims<"t">>
+}
+
+// There are never as many rows as matrices.
+// CHECK-LABEL: func.func @many_experts
+// CHECK: bytes[<608["n*2"]>, <132>]
+func.func @many_experts(%x: tensor<?x16xf32, #heddle.dims<"n*2">>, %w: tensor<512x8xf32>, %s: tensor<33xi32>)
+    -> tensor<?x8xf32, #heddle.dims<"n*2">> {
+  %y = heddle.kernel "k"(%x, %w, %s : tensor<?x16xf32, #heddle.dims<"n*2">>, tensor<512x8xf32>, tensor<33xi32>)
+      -> tensor<?x8xf32, #heddle.dims<"n*2">> {
+  ^bb0(%0: tensor<?x16xf32, #heddle.dims<"n*2">>, %1: tensor<512x8xf32>, %2: tensor<33xi32>):
+    %3 = heddle.grouped_matmul %0, %1 groups(%2) : tensor<?x16xf32, #heddle.dims<"n*2">>, tensor<512x8xf32>, tensor<33xi32> -> tensor<?x8xf32, #heddle.dims<"n*2">>
+    heddle.yield %3 : tensor<?x8xf32, #heddle.dims<"n*2">>
+  }
+  return %y : tensor<?x8xf32, #heddle.dims<"n*2">>
 }
