@@ -25,11 +25,11 @@ struct alignas(64) LaunchTask {
   bool isShort = false; // one thread runs all of it, because sharing it takes longer
   uint32_t owner = 0;   // the thread that runs a short task, modulo the threads that take part
 
-  // Counters that several threads write are in lines of their own. If there are more threads, several have a share.
+  // Counters that several threads write are in lines of their own. `taken` counts the workgroups of each share that a
+  // thread has taken, from its first one on. If there are more threads than shares, several have one together.
   static constexpr unsigned kMostShares = 16;
-  alignas(
-      64) std::array<std::atomic<uint32_t>, kMostShares> taken = {}; // workgroups of each share, from its first one on
-  alignas(64) std::atomic<uint32_t> done = 0;                        // number of finished workgroups
+  alignas(64) std::array<std::atomic<uint32_t>, kMostShares> taken = {};
+  alignas(64) std::atomic<uint32_t> done = 0; // number of finished workgroups
   uint32_t measured = 0; // workgroups that the caller's thread has run; of a short task, those of its thread
   uint64_t spent = 0;    // that thread's time in the kernel, in ticks (Ticks.h)
 
@@ -47,11 +47,11 @@ struct TaskTime {
 };
 
 // Every thread walks the tasks in order. It takes a chunk of its share of a task's workgroups, waits for the tasks that
-// this task must follow, runs the chunk, and takes further chunks, at last those of other shares, until none are left. If a task took less than a microsecond in
-// the previous run, a single thread runs it: the caller's, or the next one if the task before is short too and need not
-// be waited for. A thread that has to wait for a short task runs it itself, if its owner has not begun. Two tasks overlap
-// if neither waits for the other. There is no deadlock: a thread that has workgroups of a task waits only for earlier
-// tasks. Results do not depend on which thread runs which workgroup.
+// this task must follow, runs the chunk, and takes further chunks, at last those of other shares, until none are left.
+// If a task took less than a microsecond in the previous run, a single thread runs it: the caller's, or the next one if
+// the task before is short too and need not be waited for. A thread that has to wait for a short task runs it itself, if
+// its owner has not begun. Two tasks overlap if neither waits for the other. There is no deadlock: a thread that has
+// workgroups of a task waits only for earlier tasks. Results do not depend on which thread runs which workgroup.
 struct LaunchRun {
   std::span<LaunchTask> tasks;
   unsigned threads = 1;         // the most threads that take part; thread 0 is the caller
