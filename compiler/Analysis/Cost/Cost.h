@@ -94,7 +94,8 @@ private:
   /// Returns the name of the entry's input that is passed to the kernel as `value`, or an empty name.
   StringRef entryInput(Value value);
   Amount bytesRead(BlockArgument argument);
-  /// Returns the most groups that have rows: all, or as many as there are rows. May declare a size for it.
+  /// Returns the largest number of groups that can have rows: the smaller one of the numbers of groups and of rows. May
+  /// declare a size for it.
   Amount groupsWithRows(GroupedMatmulOp product);
 
   ModuleOp module;

@@ -40,7 +40,7 @@ uint64_t now() {
 uint32_t LaunchRun::take(LaunchTask &task, unsigned thread, uint32_t &first) const {
   const unsigned shares = task.isShort ? 1 : std::min(threads, LaunchTask::kMostShares);
   const unsigned sharers = (threads + shares - 1) / shares;
-  const uint32_t equal = task.total / shares, more = task.total % shares; // so many shares have one workgroup more
+  const uint32_t equal = task.total / shares, more = task.total % shares; // the first `more` shares have one more
   for (unsigned i = 0, share = thread % shares; i < shares; ++i, share = share + 1 == shares ? 0 : share + 1) {
     std::atomic<uint32_t> &taken = task.taken[share];
     const uint32_t size = equal + (share < more);

@@ -254,7 +254,7 @@ TEST(AdapterTest, anExpertWithoutAdapterHasZeros) {
 }
 
 // PEFT's target_parameters: A of all experts below each other, and B with the experts' columns side by side. Gates and
-// inner matrices share A, and are halves of B. The tensor below has another shape: it is that of down_proj.
+// inner matrices share A, and each has half of B. This test's tensor is down_proj's, which has one part.
 TEST(AdapterTest, ExpertsInOneTensor) {
   Experts experts({{"moe.gate", "gate_proj"}, {"moe.inner", "up_proj"}});
   constexpr std::string_view config =
@@ -327,7 +327,7 @@ TEST(AdapterTest, ExpertsInFiles) {
   }
 }
 
-// PEFT has no adapter of gates alone, if the tensor has inner matrices, too.
+// The joined tensor has gates and inner matrices, so PEFT has no form for an adapter of only the gates.
 TEST(AdapterTest, APartOfATensorHasNoFile) {
   Experts experts({{"moe.gate", "gate_proj"}});
   experts.description.tensors["moe.gate"] = {

@@ -47,7 +47,7 @@ void Progress::step(const StepReport &report) {
                          format("  rate %.2e", report.learningRate));
   if (report.skipped != 0)
     text += str("  ", report.skipped, " skipped");
-  if (steps > 2) // the time of the second alone may lie in the first
+  if (steps > 2) // steps overlap, so the second may have done its work during the first
     text += format("  %.0f tokens/s  ", secondsPerStep > 0 ? tokensPerStep / secondsPerStep : 0) +
             describeDuration(secondsPerStep * double(lastStep - std::min(lastStep, report.step))) + " left";
   print(text, steps == 1 || report.step >= lastStep);
