@@ -98,11 +98,10 @@ public:
     if (!packedOfStep.insert(value).second)
       return panel;
     int64_t vector = emitter.getProfile().vector;
-    emitter.loop(emitter.index(0), rowsOfStep(at), vector, step, {}, [&](Value row, ValueRange) -> SmallVector<Value> {
+    emitter.loop(emitter.index(0), rowsOfStep(at), vector, step, [&](Value row) {
       Place place = at.visited;
       place.row = emitter.add(place.row, row), place.rows = vector;
       pack(value, /*turned=*/true, place, panel, emitter.index(0), row);
-      return {};
     });
     return panel;
   }
@@ -244,16 +243,14 @@ private:
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(tileLoop);
     Value zero = emitter.index(0);
-    emitter.loop(zero, emitter.index(heads), 1, heads, {}, [&](Value member, ValueRange) -> SmallVector<Value> {
+    emitter.loop(zero, emitter.index(heads), 1, heads, [&](Value member) {
       Value firstRow = emitter.mul(member, panelRows());
       Value firstColumn = emitter.add(visited.column, emitter.mul(member, width));
-      emitter.loop(visited.begin, visited.end, step, panelRows(), {}, [&](Value at, ValueRange) -> SmallVector<Value> {
+      emitter.loop(visited.begin, visited.end, step, panelRows(), [&](Value at) {
         Value row = emitter.add(firstRow, b.createOrFold<arith::SubIOp>(at, visited.begin));
         Place place{emitter.add(visited.start, at), firstColumn, step, width, visited.rowLimit, {}};
         pack(value, turned, place, packed, turned ? turnedRow(row) : row);
-        return {};
       });
-      return {};
     });
     return packed;
   }
@@ -262,7 +259,7 @@ private:
   /// becomes its column `column`, or the first column.
   void pack(Value value, bool turned, const Place &rows, Value panel, Value row, Value column = {}) {
     Value zero = emitter.index(0);
-    emitter.loop(zero, emitter.index(width), depth, width, {}, [&](Value k, ValueRange) -> SmallVector<Value> {
+    emitter.loop(zero, emitter.index(width), depth, width, [&](Value k) {
       Place place = rows;
       place.column = emitter.add(place.column, k), place.columns = depth;
       if (turned)
@@ -270,7 +267,6 @@ private:
                               emitter.add(row, k), column ? column : zero);
       else
         tile::StoreOp::create(b, load(value, place), panel, row, k);
-      return {};
     });
   }
 

@@ -47,10 +47,9 @@ public:
     int64_t chunk = width % together == 0 ? chunkOf(width, together, kMostVectors * together)
                                           : static_cast<int64_t>(llvm::alignTo(width, together));
     LogicalResult result = success();
-    emitter.loop(emitter.index(0), emitter.index(width), chunk, width, {}, [&](Value from, ValueRange) {
+    emitter.loop(emitter.index(0), emitter.index(width), chunk, width, [&](Value from) {
       if (failed(mergeColumns(from, chunk)))
         result = failure();
-      return SmallVector<Value>();
     });
     return result;
   }

@@ -497,10 +497,9 @@ LogicalResult KernelEmitter::emitElementwise() {
   // A thread loops over its rows. The code handles a single row, and rows that do not exist are skipped.
   LogicalResult finished = success();
   Value end = b.createOrFold<arith::MinSIOp>(add(row, index(rows)), rowsOf(matrix));
-  loop(row, end, 1, rows, {}, [&](Value each, ValueRange) -> SmallVector<Value> {
+  loop(row, end, 1, rows, [&](Value each) {
     place.row = each, place.rows = 1, place.rowLimit = {};
     finished = finish(matrix, place);
-    return {};
   });
   return finished;
 }

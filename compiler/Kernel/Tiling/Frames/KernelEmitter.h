@@ -220,6 +220,8 @@ public:
   /// target limits iterations, a kernel that might exceed the limit is refused.
   SmallVector<Value> loop(Value begin, Value end, int64_t step, int64_t maximum, ValueRange state,
                           function_ref<SmallVector<Value>(Value, ValueRange)> body);
+  /// The same without a state.
+  void loop(Value begin, Value end, int64_t step, int64_t maximum, function_ref<void(Value)> body);
   /// Returns the smallest multiple of `step` that covers `maximum` within the target's limit on iterations, if `loops`
   /// loops of the kernel share the limit.
   int64_t stepFor(int64_t maximum, int64_t step, int64_t loops = 1) const;

@@ -277,3 +277,10 @@ SmallVector<Value> KernelEmitter::loop(Value begin, Value end, int64_t step, int
   repeats = outerRepeats;
   return llvm::to_vector_of<Value>(forOp.getResults());
 }
+
+void KernelEmitter::loop(Value begin, Value end, int64_t step, int64_t maximum, function_ref<void(Value)> body) {
+  loop(begin, end, step, maximum, {}, [&](Value i, ValueRange) -> SmallVector<Value> {
+    body(i);
+    return {};
+  });
+}

@@ -79,45 +79,40 @@ static LogicalResult emitFewRowsOfIntegers(MatmulOp product, DequantizeOp unpack
   };
   auto groupsTile = [&] { return emitter.sharedTile(emitter.tileType(groups, vector)); };
   Value scales = groupsTile(), offsets = unpacked.getOffsets() ? groupsTile() : Value();
-  emitter.loop(
-      zero, emitter.index(kRowsOfThread), vector, kRowsOfThread, {},
-      [&](Value ofTile, ValueRange) -> SmallVector<Value> {
-        Value row = emitter.add(column, ofTile);
-        transpose(unpacked.getScales(), scales, row);
-        if (offsets)
-          transpose(unpacked.getOffsets(), offsets, row);
-        auto add = [&](Value k, ValueRange state) -> SmallVector<Value> {
-          prefetchWords(emitter, unpacked,
-                        {emitter.add(row, emitter.index(vector)), k, vector, IntegerProduct::kStep, {}, {}});
-          Value group = b.createOrFold<arith::DivUIOp>(k, emitter.index(ofGroup));
-          auto ofStep = [&](Value memory) {
-            return emitter.broadcast(emitter.load(memory, {group, zero, 1, vector, {}, {}}, Padding::Any), rows,
-                                     vector);
-          };
-          Value scaled = arith::MulFOp::create(
-              b, integers.multiply(k, {row, k, vector, IntegerProduct::kStep, columnLimit, {}}), ofStep(scales));
-          Value sum = arith::AddFOp::create(b, state[0], scaled);
-          if (offsets)
-            sum = arith::AddFOp::create(
-                b, sum, arith::MulFOp::create(b, emitter.broadcast(integers.total(k), rows, vector), ofStep(offsets)));
-          return {sum};
-        };
-        Value sums = emitter.loop(zero, emitter.index(depth), IntegerProduct::kStep, depth,
-                                  emitter.constant(rows, vector, 0), add)[0];
-        tile::StoreOp::create(b, sums, shared, zero, ofTile);
-        return {};
-      });
+  emitter.loop(zero, emitter.index(kRowsOfThread), vector, kRowsOfThread, [&](Value ofTile) {
+    Value row = emitter.add(column, ofTile);
+    transpose(unpacked.getScales(), scales, row);
+    if (offsets)
+      transpose(unpacked.getOffsets(), offsets, row);
+    auto add = [&](Value k, ValueRange state) -> SmallVector<Value> {
+      prefetchWords(emitter, unpacked,
+                    {emitter.add(row, emitter.index(vector)), k, vector, IntegerProduct::kStep, {}, {}});
+      Value group = b.createOrFold<arith::DivUIOp>(k, emitter.index(ofGroup));
+      auto ofStep = [&](Value memory) {
+        return emitter.broadcast(emitter.load(memory, {group, zero, 1, vector, {}, {}}, Padding::Any), rows, vector);
+      };
+      Value scaled = arith::MulFOp::create(
+          b, integers.multiply(k, {row, k, vector, IntegerProduct::kStep, columnLimit, {}}), ofStep(scales));
+      Value sum = arith::AddFOp::create(b, state[0], scaled);
+      if (offsets)
+        sum = arith::AddFOp::create(
+            b, sum, arith::MulFOp::create(b, emitter.broadcast(integers.total(k), rows, vector), ofStep(offsets)));
+      return {sum};
+    };
+    Value sums = emitter.loop(zero, emitter.index(depth), IntegerProduct::kStep, depth,
+                              emitter.constant(rows, vector, 0), add)[0];
+    tile::StoreOp::create(b, sums, shared, zero, ofTile);
+  });
   LogicalResult finished = success();
   Value end = emitter.add(firstRow, emitter.index(rows));
   if (rowLimit)
     end = b.createOrFold<arith::MinUIOp>(end, rowLimit);
-  emitter.loop(firstRow, end, 1, rows, {}, [&](Value row, ValueRange) -> SmallVector<Value> {
+  emitter.loop(firstRow, end, 1, rows, [&](Value row) {
     Place ofRow{row, column, 1, kRowsOfThread, {}, columnLimit};
     Value inTile = b.createOrFold<arith::SubIOp>(row, firstRow);
     emitter.define(product.getResult(), ofRow,
                    emitter.load(shared, {inTile, zero, 1, kRowsOfThread, {}, {}}, Padding::Any));
     finished = emitter.finish(result, ofRow);
-    return {};
   });
   return finished;
 }
@@ -179,7 +174,7 @@ LogicalResult heddle::emitFewRows(MatmulOp product, KernelEmitter &emitter) {
   /// The sums of `block` rows of W, from `ofTile` on in the workgroup's tile and from `inPanel` on in the panel.
   auto sumBlock = [&](Value ofTile, Value inPanel) {
     Value first = emitter.add(column, ofTile);
-    emitter.loop(zero, rows, together, most, {}, [&](Value row, ValueRange) -> SmallVector<Value> {
+    emitter.loop(zero, rows, together, most, [&](Value row) {
       SmallVector<Value> lines{row};
       while (int64_t(lines.size()) < together)
         lines.push_back(emitter.add(row, emitter.index(lines.size())));
@@ -200,33 +195,28 @@ LogicalResult heddle::emitFewRows(MatmulOp product, KernelEmitter &emitter) {
       sums = forDepth(sums, isThread && !panel ? first : Value(), add);
       for (auto [line, sum] : llvm::zip_equal(lines, sums))
         tile::StoreOp::create(b, emitter.reduce(tile::Combine::Sum, sum, 1), shared, ofTile, line);
-      return {};
     });
   };
-  emitter.loop(zero, emitter.index(tile), ofPanel, tile, {}, [&](Value ofTile, ValueRange) -> SmallVector<Value> {
+  emitter.loop(zero, emitter.index(tile), ofPanel, tile, [&](Value ofTile) {
     if (!panel) {
       sumBlock(ofTile, zero);
-      return {};
+      return;
     }
     Value first = emitter.add(column, ofTile);
     forDepth({}, first, [&](ValueRange, Value k, Value limit) -> SmallVector<Value> {
       tile::StoreOp::create(b, readRhs(first, k, ofPanel, limit), panel, zero, k);
       return {};
     });
-    emitter.loop(zero, emitter.index(ofPanel), block, ofPanel, {}, [&](Value row, ValueRange) -> SmallVector<Value> {
-      sumBlock(emitter.add(ofTile, row), row);
-      return {};
-    });
-    return {};
+    emitter.loop(zero, emitter.index(ofPanel), block, ofPanel,
+                 [&](Value row) { sumBlock(emitter.add(ofTile, row), row); });
   });
   tile::WaitOp::create(b, 0);
   LogicalResult finished = success();
-  emitter.loop(zero, rows, 1, most, {}, [&](Value row, ValueRange) -> SmallVector<Value> {
+  emitter.loop(zero, rows, 1, most, [&](Value row) {
     Place place{row, column, 1, tile, {}, columnLimit};
     Value sums = emitter.load(shared, {zero, row, tile, 1, {}, {}}, Padding::Any, /*transposed=*/true);
     emitter.define(product.getResult(), place, sums);
     finished = emitter.finish(result, place);
-    return {};
   });
   return finished;
 }

@@ -59,7 +59,7 @@ void IntegerProduct::split(Value key, function_ref<Value(Value)> left) {
     b.setInsertionPointToStart(branch.thenBlock());
   }
   RankedTensorType integers = emitter.tileType(rows, kStep, b.getI32Type());
-  auto splitStep = [&](Value k, ValueRange) -> SmallVector<Value> {
+  auto splitStep = [&](Value k) {
     Value x = left(k);
     Place column = columnOf(k);
     auto keep = [&](Value tile, Value memory) { tile::StoreOp::create(b, tile, memory, column.row, column.column); };
@@ -76,15 +76,14 @@ void IntegerProduct::split(Value key, function_ref<Value(Value)> left) {
     tile::StoreDigitsOp::create(b, numbers, digits, emitter.mul(column.column, digitCount * rows), unit,
                                 isTransposed ? 8 : bits);
     if (!starts && !totals)
-      return {};
+      return;
     Value sum = emitter.reduce(tile::Combine::Sum, numbers, 1);
     if (starts)
       keep(arith::MulIOp::create(b, sum, emitter.constantInt(rows, 1, -bias)), starts);
     if (totals) // of the rounded elements, so that an offset takes away just what the numbers have too much
       keep(arith::MulFOp::create(b, scale, arith::SIToFPOp::create(b, emitter.tileType(rows, 1), sum)), totals);
-    return {};
   };
-  emitter.loop(emitter.index(0), emitter.index(depth), kStep, depth, {}, splitStep);
+  emitter.loop(emitter.index(0), emitter.index(depth), kStep, depth, splitStep);
 }
 
 Value IntegerProduct::total(Value k) const {

@@ -282,7 +282,7 @@ struct PenaliseKernel : KernelOpInterface::ExternalModel<PenaliseKernel, Penalis
     int64_t atOnce = llvm::divideCeil(emitter.maximumRows(places), emitter.getProfile().limits.workgroups);
     Value first = emitter.mul(emitter.setGrid(0, places.rows, places.size, atOnce), atOnce);
     Value end = arith::MinUIOp::create(b, emitter.add(first, emitter.index(atOnce)), emitter.rowsOf(places));
-    emitter.loop(first, end, 1, atOnce, {}, [&](Value i, ValueRange) -> SmallVector<Value> {
+    emitter.loop(first, end, 1, atOnce, [&](Value i) {
       Value column = emitter.loadIndex(penalise.getColumns(), i);
       Place at{emitter.loadIndex(penalise.getRows(), i), column, 1, lanes, {}, emitter.add(column, emitter.index(1))};
       Value logit = emitter.load(logits, at);
@@ -293,7 +293,6 @@ struct PenaliseKernel : KernelOpInterface::ExternalModel<PenaliseKernel, Penalis
       Value less = arith::SelectOp::create(b, isPositive, arith::DivFOp::create(b, logit, penalty),
                                            arith::MulFOp::create(b, logit, penalty));
       emitter.store(penalise.getResult(), less, at);
-      return {};
     });
     return success();
   }

@@ -256,10 +256,8 @@ struct RotaryKernel : KernelOpInterface::ExternalModel<RotaryKernel, RotaryOp> {
     if (!ownsHeads)
       return turn(ofHead);
     LogicalResult result = success();
-    emitter.loop(emitter.index(0), emitter.index(heads), 1, heads, {}, [&](Value head, ValueRange) {
-      result = turn(emitter.mul(head, width));
-      return SmallVector<Value>();
-    });
+    emitter.loop(emitter.index(0), emitter.index(heads), 1, heads,
+                 [&](Value head) { result = turn(emitter.mul(head, width)); });
     return result;
   }
 
