@@ -4,6 +4,7 @@
 #include "compiler/Kernel/Tiling/Frames/DeltaTerms.h"
 #include "compiler/Kernel/Tiling/Frames/Dequantize.h"
 #include "compiler/Kernel/Tiling/Matmul/FewRows.h"
+#include "compiler/Kernel/Tiling/Matmul/IntegerProduct.h"
 #include "compiler/Kernel/Tiling/Matmul/ProductFrame.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -37,29 +38,45 @@ RightSide rightSideOf(const KernelEmitter &emitter, Value rhs) {
           .isOfIntegers = IntegerProduct::isPossible(emitter.getProfile(), unpacked, /*isTransposed=*/false)};
 }
 
+/// Moves the rows or the columns of a place.
+void move(KernelEmitter &emitter, Value &first, Value &limit, Value by) {
+  first = emitter.add(first, by);
+  limit = limit ? emitter.add(limit, by) : Value();
+}
+
+/// The shape of a matmul with the operands of `op`. Its K dimension is the rows of a transposed left side, which may be
+/// tokens, or else the columns.
+template <typename Op> MatmulShape shapeOf(Op op, const Matrix &result, KernelEmitter &emitter) {
+  RankedTensorType lhs = typeOf(op.getLhs());
+  return {.transposeLhs = op.getTransposeLhs(),
+          .transposeRhs = op.getTransposeRhs(),
+          .contracted = op.getTransposeLhs() ? *Matrix::of(lhs) : columnsOf(*Matrix::of(lhs)),
+          .result = result,
+          .tensorBits = emitter.usesTensorCores(op, op.getLhs()) ? lhs.getElementTypeBitWidth() : 0,
+          .rhs = rightSideOf(emitter, op.getRhs())};
+}
+
 struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
   bool takesEpilogue(Operation *) const { return true; }
 
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto matmul = cast<MatmulOp>(op);
-    bool transposeLhs = matmul.getTransposeLhs(), transposeRhs = matmul.getTransposeRhs();
     bool fragments = emitter.usesTensorCores(op, matmul.getLhs());
-    if (transposeLhs && transposeRhs && !fragments)
+    if (matmul.getTransposeLhs() && matmul.getTransposeRhs() && !fragments)
       return emitter.fail() << "a product with both sides transposed is not tiled; transpose the result instead";
     auto products = llvm::to_vector(op->getBlock()->getOps<MatmulOp>());
     if (!fragments && products.size() == 1 && hasFewRows(matmul, emitter))
       return emitFewRows(matmul, emitter);
-    Matrix lhs = *Matrix::of(typeOf(matmul.getLhs())), result = *Matrix::of(typeOf(matmul.getResult()));
+    Matrix result = *Matrix::of(typeOf(matmul.getResult()));
     if (products.size() > 1)
       return llvm::all_of(products, isSummand) ? emitSum(products, result, emitter) : emitBeside(products, emitter);
     SumOp sum;
     for (SumOp companion : op->getBlock()->getOps<SumOp>())
       sum = companion;
 
-    // The K dimension: the rows of a transposed left side, which may be tokens, or else the columns.
-    ProductFrame frame(emitter, transposeLhs, transposeRhs, transposeLhs ? lhs : columnsOf(lhs), result, /*loops=*/1,
-                       fragments ? typeOf(matmul.getLhs()).getElementTypeBitWidth() : 0, /*parts=*/1,
-                       rightSideOf(emitter, matmul.getRhs()), hasMovedRows(matmul));
+    MatmulShape shape = shapeOf(matmul, result, emitter);
+    shape.moved = hasMovedRows(matmul);
+    ProductFrame frame(emitter, shape);
     SmallVector<Value> totals =
         frame.finish(frame.accumulate(matmul.getLhs(), matmul.getRhs(), frame.zeros(bool(sum))));
     if (sum)
@@ -113,11 +130,9 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
     if (!isAlike)
       return emitter.fail() << "matmuls that are not added up are not alike, or are not for tensor cores";
 
-    bool transposeLhs = first.getTransposeLhs();
-    Matrix lhs = *Matrix::of(typeOf(first.getLhs())), result = *Matrix::of(first.getType()), all = result;
+    Matrix result = *Matrix::of(first.getType()), all = result;
     all.columns *= static_cast<int64_t>(products.size());
-    ProductFrame frame(emitter, transposeLhs, first.getTransposeRhs(), transposeLhs ? lhs : columnsOf(lhs), all,
-                       /*loops=*/1, typeOf(first.getLhs()).getElementTypeBitWidth());
+    ProductFrame frame(emitter, shapeOf(first, all, emitter));
     FailureOr<Value> number = frame.enterProduct(result.columns);
     if (failed(number))
       return emitter.fail() << "a tile may have columns of two matmuls, which have " << result.columns
@@ -163,25 +178,24 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
   static LogicalResult emitSum(SmallVector<MatmulOp> products, const Matrix &result, KernelEmitter &emitter) {
     auto contracted = [](MatmulOp product) { return columnsOf(*Matrix::of(typeOf(MatmulOp(product).getLhs()))); };
     auto isShallower = [&](MatmulOp a, MatmulOp b) { return contracted(a).rows < contracted(b).rows; };
-    bool fragments =
-        llvm::all_of(products, [&](MatmulOp product) { return emitter.usesTensorCores(product, product.getLhs()); });
     // Scales multiply all sums so far, so matmuls with scales come first. Behind others they would need sums of their
     // own, which cost registers.
     llvm::stable_sort(products, [&](MatmulOp a, MatmulOp b) {
       return rightSideOf(emitter, a.getRhs()).group && !rightSideOf(emitter, b.getRhs()).group;
     });
-    RightSide rhs = rightSideOf(emitter, products.front().getRhs());
+    MatmulShape shape = shapeOf(products.front(), result, emitter);
+    shape.contracted = contracted(*llvm::max_element(products, isShallower));
+    shape.loops = static_cast<int64_t>(products.size());
+    shape.moved = llvm::any_of(products, hasMovedRows);
     for (MatmulOp product : products) {
       RightSide own = rightSideOf(emitter, product.getRhs());
-      rhs.panel = std::max(rhs.panel, own.panel);
+      shape.rhs.panel = std::max(shape.rhs.panel, own.panel);
       if (own.group)
-        rhs.group = std::gcd(rhs.group.value_or(0), *own.group);
+        shape.rhs.group = std::gcd(shape.rhs.group.value_or(0), *own.group);
+      if (!emitter.usesTensorCores(product, product.getLhs()))
+        shape.tensorBits = 0;
     }
-    ProductFrame frame(emitter, /*transposeLhs=*/false, products.front().getTransposeRhs(),
-                       contracted(*llvm::max_element(products, isShallower)), result,
-                       static_cast<int64_t>(products.size()),
-                       fragments ? typeOf(products.front().getLhs()).getElementTypeBitWidth() : 0, /*parts=*/1, rhs,
-                       llvm::any_of(products, hasMovedRows));
+    ProductFrame frame(emitter, shape);
     SmallVector<Value> totals = frame.zeros(false);
     for (MatmulOp product : products) {
       frame.contract(contracted(product));
@@ -215,24 +229,21 @@ struct GroupedMatmulKernel : KernelOpInterface::ExternalModel<GroupedMatmulKerne
 
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto matmul = cast<GroupedMatmulOp>(op);
-    bool transposeLhs = matmul.getTransposeLhs(), transposeRhs = matmul.getTransposeRhs();
-    Matrix lhs = *Matrix::of(typeOf(matmul.getLhs())), result = *Matrix::of(matmul.getType());
+    bool transposeLhs = matmul.getTransposeLhs();
+    Matrix result = *Matrix::of(matmul.getType());
     int64_t groups = matmul.getGroups(),
             rowsOfGroup = (transposeLhs ? result.rows : typeOf(matmul.getRhs()).getDimSize(0)) / groups;
     if (transposeLhs)
       result.rows = rowsOfGroup;
-    int64_t bits = emitter.usesTensorCores(op, matmul.getLhs()) ? typeOf(matmul.getLhs()).getElementTypeBitWidth() : 0;
-    ProductFrame frame(emitter, transposeLhs, transposeRhs, transposeLhs ? lhs : columnsOf(lhs), result, /*loops=*/1,
-                       bits, /*parts=*/1, rightSideOf(emitter, matmul.getRhs()), /*moved=*/false,
-                       {matmul.getStarts(), groups});
+    MatmulShape shape = shapeOf(matmul, result, emitter);
+    shape.groups = {matmul.getStarts(), groups};
+    ProductFrame frame(emitter, shape);
     Value shift = emitter.mul(frame.group(), rowsOfGroup);
     Value total = frame.finish(
         frame.accumulate(matmul.getLhs(), matmul.getRhs(), frame.zeros(false), transposeLhs ? Value() : shift))[0];
     Place place = frame.place();
-    if (transposeLhs) {
-      place.row = emitter.add(place.row, shift);
-      place.rowLimit = place.rowLimit ? emitter.add(place.rowLimit, shift) : Value();
-    }
+    if (transposeLhs)
+      move(emitter, place.row, place.rowLimit, shift);
     emitter.define(matmul.getResult(), place, total);
     return emitter.finish(*Matrix::of(matmul.getType()), place);
   }
@@ -245,18 +256,14 @@ struct PartialProductsKernel : KernelOpInterface::ExternalModel<PartialProductsK
     if (!emitter.usesTensorCores(op, products.getLhs()))
       return emitter.fail() << "parts of a product are made on tensor cores, which " << emitter.getProfile().name
                             << " does not have for these operands";
-    bool transposeLhs = products.getTransposeLhs();
-    Matrix lhs = *Matrix::of(typeOf(products.getLhs())), result = *Matrix::of(typeOf(products.getResult()));
-    ProductFrame frame(emitter, transposeLhs, products.getTransposeRhs(), transposeLhs ? lhs : columnsOf(lhs),
-                       {result.rows, result.partColumns(), result.size}, /*loops=*/1,
-                       typeOf(products.getLhs()).getElementTypeBitWidth(), result.parts);
+    Matrix result = *Matrix::of(typeOf(products.getResult()));
+    MatmulShape shape = shapeOf(products, {result.rows, result.partColumns(), result.size}, emitter);
+    shape.parts = result.parts;
+    ProductFrame frame(emitter, shape);
     Value total = frame.finish(frame.accumulate(products.getLhs(), products.getRhs(), frame.zeros(false)))[0];
     Place place = frame.place();
-    if (frame.part()) {
-      Value first = emitter.mul(frame.part(), result.partColumns());
-      place.column = emitter.add(place.column, first);
-      place.columnLimit = place.columnLimit ? emitter.add(place.columnLimit, first) : Value();
-    }
+    if (frame.part())
+      move(emitter, place.column, place.columnLimit, emitter.mul(frame.part(), result.partColumns()));
     emitter.define(products.getResult(), place, total);
     return emitter.finish(result, place);
   }
@@ -283,20 +290,15 @@ struct ProjectKernel : KernelOpInterface::ExternalModel<ProjectKernel, ProjectOp
     auto project = cast<ProjectOp>(op);
     auto &b = emitter.builder();
     Matrix input = *Matrix::of(typeOf(project.getInput())), result = *Matrix::of(typeOf(project.getResult(0)));
-    ProductFrame frame(emitter, /*transposeLhs=*/false, /*transposeRhs=*/false, columnsOf(input), result);
+    ProductFrame frame(emitter, {.contracted = columnsOf(input), .result = result});
     // All parts run one program and differ in where the weights begin. Only the results are in different places.
     int64_t count = project.getNumResults();
     Value part = emitter.setGrid(2, count, {}, 1);
     SmallVector<Value> totals = frame.finish(frame.accumulate(project.getInput(), project.getWeights(),
                                                               frame.zeros(false), emitter.mul(part, input.columns)));
     Place place = frame.place();
-    Value first = emitter.mul(part, result.columns);
-    Place biases{emitter.index(0),
-                 emitter.add(place.column, first),
-                 1,
-                 place.columns,
-                 {},
-                 place.columnLimit ? emitter.add(place.columnLimit, first) : Value()};
+    Place biases{emitter.index(0), place.column, 1, place.columns, {}, place.columnLimit};
+    move(emitter, biases.column, biases.columnLimit, emitter.mul(part, result.columns));
     Value bias = emitter.broadcast(emitter.evaluate(project.getBiases(), biases), place.rows, place.columns);
     Value tile = arith::AddFOp::create(b, totals[0], bias);
     return forPart(emitter, part, count, [&](int64_t part) {
@@ -312,8 +314,10 @@ struct ProjectGradInputKernel : KernelOpInterface::ExternalModel<ProjectGradInpu
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto grad = cast<ProjectGradInputOp>(op);
     Matrix gradient = *Matrix::of(typeOf(grad.getGradients()[0])), result = *Matrix::of(typeOf(grad.getResult()));
-    ProductFrame frame(emitter, /*transposeLhs=*/false, /*transposeRhs=*/true, columnsOf(gradient), result,
-                       grad.getGradients().size());
+    ProductFrame frame(emitter, {.transposeRhs = true,
+                                 .contracted = columnsOf(gradient),
+                                 .result = result,
+                                 .loops = static_cast<int64_t>(grad.getGradients().size())});
     SmallVector<Value> total = frame.zeros(false);
     for (auto [part, value] : llvm::enumerate(grad.getGradients()))
       total = frame.accumulate(value, grad.getWeights(), total, emitter.index(part * result.columns));
@@ -330,16 +334,15 @@ struct ProjectGradWeightsKernel : KernelOpInterface::ExternalModel<ProjectGradWe
     auto grad = cast<ProjectGradWeightsOp>(op);
     Matrix input = *Matrix::of(typeOf(grad.getInput())), gradient = *Matrix::of(typeOf(grad.getGradients()[0]));
     int64_t count = grad.getGradients().size();
-    ProductFrame frame(emitter, /*transposeLhs=*/true, /*transposeRhs=*/false, input,
-                       {input.columns, gradient.columns, {}}, count);
+    ProductFrame frame(
+        emitter,
+        {.transposeLhs = true, .contracted = input, .result = {input.columns, gradient.columns, {}}, .loops = count});
     return forPart(emitter, emitter.setGrid(2, count, {}, 1), count, [&](int64_t part) {
       SmallVector<Value> totals =
           frame.finish(frame.accumulate(grad.getInput(), grad.getGradients()[part], frame.zeros(true)));
       frame.storeSums(grad.getBiases(), totals[1], emitter.index(part * gradient.columns));
-      Value shift = emitter.index(part * input.columns);
       Place place = frame.place();
-      place.row = emitter.add(place.row, shift);
-      place.rowLimit = place.rowLimit ? emitter.add(place.rowLimit, shift) : Value();
+      move(emitter, place.row, place.rowLimit, emitter.index(part * input.columns));
       emitter.define(grad.getWeights(), place, totals[0]);
       return emitter.finish(typeOf(grad.getWeights()), place); // by type: with 1 x 1 weights, biases match too
     });

@@ -33,21 +33,20 @@ bool PackedProduct::isWorthIt(const TargetProfile &profile, int64_t rows, bool o
   return profile.registers > 0 && rows >= (ofGroup ? kFewestRowsOfGroup : kFewestRows);
 }
 
-PackedProduct::PackedProduct(KernelEmitter &emitter, const Matrix &result, bool transposeLhs, int64_t depth,
-                             int64_t panel)
-    : emitter(emitter), result(result) {
+PackedProduct::PackedProduct(KernelEmitter &emitter, const MatmulShape &shape) : TileProduct(emitter, shape.result) {
+  emitter.setMapping(tile::LaneMapping::Columns);
   emitter.setWholeVector();
   packStep = std::max(kStep, emitter.getVector());
   int64_t maximumRows = emitter.maximumRows(result), vector = emitter.getVector();
   bool isUsuallySmall = result.isDynamic() && maximumRows <= kSequences;
   MatrixTile part = emitter.chooseTile({.m = isUsuallySmall ? std::min(maximumRows, kUsualSequences) : maximumRows,
                                         .n = result.columns,
-                                        .k = depth,
+                                        .k = emitter.maximumRows(shape.contracted),
                                         .vector = vector,
-                                        .transposeLhs = transposeLhs,
+                                        .transposeLhs = shape.transposeLhs,
                                         .transposeRhs = false});
   rows = part.whole, columns = part.distributed;
-  packColumns = std::gcd(columns, panel);
+  packColumns = std::gcd(columns, shape.rhs.panel);
   int64_t down = llvm::divideCeil(maximumRows, rows), across = llvm::divideCeil(result.columns, columns);
   auto blocksOf = [](int64_t extent, int64_t block) { return static_cast<int64_t>(llvm::divideCeil(extent, block)); };
   bool hasMany = !result.isDynamic() ||
@@ -87,17 +86,11 @@ Value PackedProduct::scratch(Value &memory, int64_t rows, int64_t columns) {
 }
 
 void PackedProduct::forColumns(int64_t step, function_ref<void(Value)> body) {
-  emitter.loop(block.column, columnEnd, step, block.columns, {}, [&](Value column, ValueRange) -> SmallVector<Value> {
-    body(column);
-    return {};
-  });
+  emitter.loop(block.column, columnEnd, step, block.columns, body);
 }
 
 void PackedProduct::forRows(int64_t step, function_ref<void(Value)> body) {
-  emitter.loop(block.row, rowEnd, step, block.rows, {}, [&](Value row, ValueRange) -> SmallVector<Value> {
-    body(row);
-    return {};
-  });
+  emitter.loop(block.row, rowEnd, step, block.rows, body);
 }
 
 void PackedProduct::forTiles(function_ref<void(const Place &)> body) {
@@ -123,18 +116,19 @@ Place PackedProduct::sumsAt(const Place &tile) const {
           {}};
 }
 
-void PackedProduct::clear(bool withSums) {
+SmallVector<Value> PackedProduct::zeros(bool withSums) {
   hasSums = false;
   if (!withSums)
-    return;
+    return {};
   scratch(rowSums, 1, block.columns);
   forColumns(columns, [&](Value column) {
     Value inBlock = emitter.builder().createOrFold<arith::SubIOp>(column, block.column);
     tile::StoreOp::create(emitter.builder(), emitter.constant(1, columns, 0), rowSums, emitter.index(0), inBlock);
   });
+  return {};
 }
 
-/// Sets the tiles' sums in memory to zero, once after each `clear`.
+/// Sets the tiles' sums in memory to zero, once after each `zeros`.
 void PackedProduct::needSums() {
   if (hasSums)
     return;
@@ -147,17 +141,17 @@ void PackedProduct::needSums() {
 }
 
 void PackedProduct::forDepth(Value length, function_ref<void(Value)> body) {
-  emitter.loop(emitter.index(0), length, packStep, kDepth, {}, [&](Value inBlock, ValueRange) -> SmallVector<Value> {
-    body(inBlock);
-    return {};
-  });
+  emitter.loop(emitter.index(0), length, packStep, kDepth, body);
 }
 
-void PackedProduct::accumulate(const Operands &operands) {
+SmallVector<Value> PackedProduct::accumulate(const MatmulOperands &operands, const DepthRange &range, ValueRange) {
   auto &b = emitter.builder();
   addPart();
-  bool isStatic = getConstantIntValue(operands.depth).has_value();
-  bool isWhole = isStatic && operands.maximumDepth % packStep == 0;
+  // If groups are contracted, the depth is a group's rows.
+  Value origin = isConstantIntValue(range.begin, 0) ? Value() : range.begin;
+  Value depth = b.createOrFold<arith::SubIOp>(range.end, range.begin);
+  bool isStatic = getConstantIntValue(depth).has_value();
+  bool isWhole = isStatic && range.depth % packStep == 0;
   // Rows of narrower elements or of windows are read in place only if whole vectors lie side by side.
   auto type = cast<RankedTensorType>(operands.lhs.getType());
   bool isUnfolded = isa_and_nonnull<UnfoldOp>(operands.lhs.getDefiningOp());
@@ -165,33 +159,32 @@ void PackedProduct::accumulate(const Operands &operands) {
                   (isWhole ? isUnfolded || emitter.isInMemory(operands.lhs)
                            : !isUnfolded && emitter.isInMemory(operands.lhs) && type.getElementTypeBitWidth() == 32);
   auto pack = [&](Value first, Value length, Value depthLimit) {
-    part = {operands, first, length, depthLimit, depthLimit || !readsLhs};
+    part = {operands, origin, first, length, depthLimit, depthLimit || !readsLhs};
     packRhs();
     if (part->packsLhs)
       packLhs();
   };
   // Rows of the result that begin at no multiple of a vector are written from memory, in long runs.
-  bool isInMemory = operands.maximumDepth > kDepth || result.columns % emitter.getVector() != 0;
+  bool isInMemory = range.depth > kDepth || result.columns % emitter.getVector() != 0;
   if (isInMemory)
     needSums();
   // The depth that the loop covers. A single part needs no loop. A last part that needs zeros follows the loop.
-  int64_t inLoop = isInMemory ? operands.maximumDepth : 0;
+  int64_t inLoop = isInMemory ? range.depth : 0;
   if (isStatic && !isWhole)
-    inLoop = operands.maximumDepth / kDepth * kDepth;
+    inLoop = range.depth / kDepth * kDepth;
   if (inLoop > 0) {
-    Value end = inLoop < operands.maximumDepth ? emitter.index(inLoop) : operands.depth;
-    emitter.loop(emitter.index(0), end, kDepth, inLoop, {}, [&](Value first, ValueRange) -> SmallVector<Value> {
+    Value end = inLoop < range.depth ? emitter.index(inLoop) : depth;
+    emitter.loop(emitter.index(0), end, kDepth, inLoop, [&](Value first) {
       Value length = emitter.index(kDepth);
       if (!isStatic || inLoop % kDepth != 0)
         length = b.createOrFold<arith::MinSIOp>(b.createOrFold<arith::SubIOp>(end, first), length);
       pack(first, length, isStatic ? Value() : end);
       addPart();
-      return {};
     });
   }
-  if (inLoop < operands.maximumDepth)
-    pack(emitter.index(inLoop), b.createOrFold<arith::SubIOp>(operands.depth, emitter.index(inLoop)),
-         isWhole ? Value() : operands.depth);
+  if (inLoop < range.depth)
+    pack(emitter.index(inLoop), b.createOrFold<arith::SubIOp>(depth, emitter.index(inLoop)), isWhole ? Value() : depth);
+  return {};
 }
 
 /// Adds the product of the packed part to the sums in memory.
@@ -207,22 +200,27 @@ void PackedProduct::addPart() {
   part.reset();
 }
 
+/// The step of the K dimension that is `inPart` behind the begin of the part.
+DepthStep PackedProduct::stepAt(Value inPart) const {
+  auto fromOrigin = [&](Value k) { return k && part->origin ? emitter.add(k, part->origin) : k; };
+  return {fromOrigin(emitter.add(part->first, inPart)), packStep, fromOrigin(part->depthLimit)};
+}
+
 void PackedProduct::packRhs() {
   auto &b = emitter.builder();
-  const auto &[operands, first, length, depthLimit, packsLhs] = *part;
-  Padding padding = depthLimit ? Padding::Zero : Padding::Any;
-  auto shifted = [&](Value row) { return row && operands.shift ? emitter.add(row, operands.shift) : row; };
+  const MatmulOperands &operands = part->operands;
+  Value length = part->length;
   scratch(rhsPanels, kDepth, block.columns);
   bool turns = operands.transposeRhs;
-  auto read = [&](Value k, const Place &tile) {
-    Place place = turns ? Place{shifted(tile.column), k, packColumns, packStep, shifted(tile.columnLimit), depthLimit}
-                        : Place{shifted(k), tile.column, packStep, packColumns, shifted(depthLimit), tile.columnLimit};
-    return emitter.widen(turns ? emitter.evaluateTransposed(operands.rhs, place, padding)
-                               : emitter.evaluate(operands.rhs, place, padding));
+  auto read = [&](const DepthStep &step, Place tile) {
+    tile.columns = packColumns;
+    Place place = operands.rhsAt(emitter, tile, step);
+    return emitter.widen(turns ? emitter.evaluateTransposed(operands.rhs, place, step.padding())
+                               : emitter.evaluate(operands.rhs, place, step.padding()));
   };
   auto pack = [&](Value inBlock, Value column) {
     Value zero = emitter.index(0), target = b.createOrFold<arith::SubIOp>(column, block.column);
-    Value part = read(emitter.add(first, inBlock), tileAt(block.row, column));
+    Value part = read(stepAt(inBlock), tileAt(block.row, column));
     tile::StoreOp::create(b, part, rhsPanels, inBlock, target);
     if (!rowSums)
       return;
@@ -239,18 +237,18 @@ void PackedProduct::packRhs() {
 
 void PackedProduct::packLhs() {
   auto &b = emitter.builder();
-  const auto &[operands, first, length, depthLimit, packsLhs] = *part;
-  Padding padding = depthLimit ? Padding::Zero : Padding::Any;
-  int64_t runs = 2 * emitter.getVector(); // columns of a transposed left side at a time
+  const MatmulOperands &operands = part->operands;
+  Value length = part->length;
   if (operands.transposeLhs) {
+    int64_t runs = 2 * emitter.getVector(); // columns at a time
     scratch(lhsPanels, kDepth, llvm::alignTo(block.rows, runs));
     bool isCut = result.isDynamic() || result.rows % runs != 0 || block.rows % runs != 0;
     Value limit = isCut ? emitter.rowsOf(result) : Value();
-    auto shifted = [&](Value k) { return k && operands.lhsShift ? emitter.add(k, operands.lhsShift) : k; };
     forDepth(length, [&](Value inBlock) {
-      Value k = shifted(emitter.add(first, inBlock));
+      DepthStep step = stepAt(inBlock);
       forRows(runs, [&](Value row) {
-        Value part = emitter.evaluate(operands.lhs, {k, row, packStep, runs, shifted(depthLimit), limit}, padding);
+        Place place = operands.lhsAt({row, {}, runs, 0, limit, {}}, step);
+        Value part = emitter.evaluate(operands.lhs, place, step.padding());
         tile::StoreOp::create(b, emitter.widen(part), lhsPanels, inBlock,
                               b.createOrFold<arith::SubIOp>(row, block.row));
       });
@@ -259,14 +257,14 @@ void PackedProduct::packLhs() {
   }
   scratch(lhsPanels, block.rows, kDepth);
   forRows(rows, [&](Value row) {
-    Value rowLimit = tileAt(row, block.column).rowLimit;
+    Place tile = tileAt(row, block.column);
     std::optional<MovedRows> moved;
     if (auto unfold = operands.lhs.getDefiningOp<UnfoldOp>())
-      moved.emplace(movedRowsOf(unfold, emitter, {row, emitter.index(0), rows, packStep, rowLimit, {}}));
+      moved.emplace(movedRowsOf(unfold, emitter, tile));
     forDepth(length, [&](Value inBlock) {
-      Value k = emitter.add(first, inBlock);
-      Place place{row, k, rows, packStep, rowLimit, depthLimit};
-      Value part = moved ? moved->read(place, padding) : emitter.evaluate(operands.lhs, place, padding);
+      DepthStep step = stepAt(inBlock);
+      Place place = operands.lhsAt(tile, step);
+      Value part = moved ? moved->read(place, step.padding()) : emitter.evaluate(operands.lhs, place, step.padding());
       tile::StoreOp::create(b, emitter.widen(part), lhsPanels, b.createOrFold<arith::SubIOp>(row, block.row), inBlock);
     });
   });
@@ -274,8 +272,7 @@ void PackedProduct::packLhs() {
 
 /// Returns the sums of a tile plus the product of the packed part.
 Value PackedProduct::multiply(const Place &tile, Value sums) {
-  auto &b = emitter.builder();
-  const Operands &operands = part->operands;
+  const MatmulOperands &operands = part->operands;
   Place inBlock = sumsAt(tile);
   std::optional<MovedRows> moved;
   if (auto unfold = operands.lhs.getDefiningOp<UnfoldOp>(); unfold && !part->packsLhs)
@@ -286,19 +283,18 @@ Value PackedProduct::multiply(const Place &tile, Value sums) {
                           operands.transposeLhs ? Place{k, inBlock.row, kStep, rows, {}, {}}
                                                 : Place{inBlock.row, k, rows, kStep, {}, {}},
                           Padding::Any);
-    Place place{tile.row, emitter.add(part->first, k), rows, kStep, tile.rowLimit, {}};
+    Place place = operands.lhsAt(tile, {emitter.add(part->first, k), kStep, {}});
     return emitter.widen(moved ? moved->read(place, Padding::Any)
                                : emitter.evaluate(operands.lhs, place, Padding::Any));
   };
   return emitter.loop(
       emitter.index(0), part->length, kStep, kDepth, sums, [&](Value k, ValueRange state) -> SmallVector<Value> {
         Value right = emitter.load(rhsPanels, {k, inBlock.column, kStep, columns, {}, {}}, Padding::Any);
-        return {tile::DotOp::create(b, state[0].getType(), left(k), right, state[0], operands.transposeLhs,
-                                    /*transpose_rhs=*/false)};
+        return {dot(emitter, left(k), right, state[0], operands.transposeLhs)};
       })[0];
 }
 
-Place PackedProduct::beginTiles() {
+void PackedProduct::beginTiles() {
   auto &b = emitter.builder();
   auto begin = [&](Value from, Value to, int64_t step) {
     auto loop = scf::ForOp::create(b, from, to, emitter.index(step));
@@ -307,17 +303,18 @@ Place PackedProduct::beginTiles() {
   };
   if (!hasSums) {
     Value column = begin(block.column, columnEnd, columns);
-    return tile = tileAt(begin(block.row, rowEnd, rows), column);
+    tile = tileAt(begin(block.row, rowEnd, rows), column);
+    return;
   }
   // Row by row, so that the result is written in long runs, wherever its rows begin.
   addPart();
   Value row = begin(block.row, rowEnd, 1), column = begin(block.column, columnEnd, columns);
   tile = tileAt(row, column);
   tile.rows = 1, tile.rowLimit = {};
-  return tile;
 }
 
-SmallVector<Value> PackedProduct::sums() {
+SmallVector<Value> PackedProduct::finish(ValueRange) {
+  beginTiles();
   Place place = sumsAt(tile);
   SmallVector<Value> all{hasSums ? emitter.load(tileSums, place, Padding::Any)
                                  : multiply(tile, emitter.constant(rows, columns, 0))};
