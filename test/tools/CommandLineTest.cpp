@@ -71,6 +71,17 @@ TEST(CommandLine, NamesTheNearestCommand) {
             std::string::npos);
 }
 
+TEST(CommandLine, PrintsTheHelpOfACommand) {
+  std::string help = answer({"--help"}), ofTrain = answer({"train", "--help"});
+  EXPECT_NE(help, ofTrain);
+  EXPECT_EQ(answer({"help"}), help);
+  EXPECT_EQ(answer({"help", "train"}), ofTrain);
+  EXPECT_EQ(answer({"--help", "train"}), ofTrain);
+  EXPECT_EQ(answer({"-h", "train"}), ofTrain);
+  EXPECT_EQ(answer({"help", "trian"}),
+            "2 prog: there is no command 'trian'; the nearest is 'train'. `prog --help` lists the flags.\n");
+}
+
 TEST(CommandLine, KeepsOtherMistakesAndTheRest) {
   EXPECT_NE(answer({"train", "a"}).find("2 prog train: --checkpoint is required"), std::string::npos);
   EXPECT_NE(answer({"train", "a", "--checkpoint", "c", "--steps", "0"}).find("--steps"), std::string::npos);

@@ -106,12 +106,30 @@ std::string describe(const CLI::App &root, const CLI::App *&command, const CLI::
   return error.what();
 }
 
+// Turns `help`, `help COMMAND` and `--help COMMAND` into `--help` and `COMMAND --help`.
+void moveHelp(const CLI::App &app, std::vector<std::string> &arguments) {
+  if (arguments.empty() || commandsOf(app).empty())
+    return;
+  const std::string first = arguments[0];
+  if (first == "help")
+    arguments[0] = "--help";
+  if (arguments.size() == 1 || (first != "help" && first != "--help" && first != "-h"))
+    return;
+  if (std::ranges::count(commandsOf(app), arguments[1], &CLI::App::get_name) != 0)
+    std::swap(arguments[0], arguments[1]);
+  else if (first == "help")
+    arguments.erase(arguments.begin()); // the error is about the unknown command
+}
+
 } // namespace
 
 std::optional<int> parseCommandLine(CLI::App &app, int argc, char **argv) {
   app.set_version_flag("--version", versionText(app.get_name()), "Print the version and exit");
+  std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  moveHelp(app, arguments);
   try {
-    app.parse(argc, argv);
+    std::ranges::reverse(arguments); // as CLI11 takes them
+    app.parse(arguments);
     return std::nullopt;
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() == 0)
