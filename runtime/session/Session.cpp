@@ -1,5 +1,6 @@
 #include "runtime/session/Session.h"
 
+#include "runtime/core/Environment.h"
 #include "runtime/core/Narrow.h"
 #include "runtime/core/Span.h"
 #include "runtime/schema/Constants.h"
@@ -159,6 +160,7 @@ Result<std::unique_ptr<Session>> Session::open(const std::filesystem::path &path
 
 Result<std::unique_ptr<Session>> Session::open(std::shared_ptr<const Artifact> artifact,
                                                const SessionOptions &options) {
+  HEDDLE_CHECK(checkEnvironment());
   auto state = std::make_unique<State>();
   state->artifact = std::move(artifact);
   state->options = options;

@@ -1,4 +1,5 @@
 // Results, tensors, files, .npy and safetensors.
+#include "runtime/core/Environment.h"
 #include "runtime/core/File.h"
 #include "runtime/core/Json.h"
 #include "runtime/core/Narrow.h"
@@ -85,6 +86,28 @@ TEST(ThreadsTest, takesAsManyAsTheEnvironmentSays) {
   EXPECT_EQ(hostThreads(), 5u) << "the environment's number is not divided";
   processesThatShare = 1;
   before ? setenv("HEDDLE_THREADS", kept.c_str(), 1) : unsetenv("HEDDLE_THREADS");
+}
+
+TEST(EnvironmentTest, refusesValuesThatMeanNothing) {
+  for (auto [name, right, wrong] : {std::tuple<const char *, std::vector<const char *>, std::vector<const char *>>{
+                                        "HEDDLE_THREADS", {"", "1", "1024"}, {"abc", "0", "-1", "2x", "1025"}},
+                                    {"HEDDLE_VALIDATION", {"", "0", "1"}, {"yes", "2"}},
+                                    {"HEDDLE_PERF_MAP", {"", "0", "1"}, {"true", " 1"}},
+                                    {"HEDDLE_SEPARATE_VALUES", {"", "0", "1"}, {"on"}}}) {
+    const char *before = std::getenv(name);
+    std::string kept = before ? before : "";
+    for (const char *value : right) {
+      setenv(name, value, 1);
+      EXPECT_TRUE(checkEnvironment().ok()) << name << "=" << value;
+    }
+    for (const char *value : wrong) {
+      setenv(name, value, 1);
+      Status status = checkEnvironment();
+      ASSERT_FALSE(status.ok()) << name << "=" << value;
+      EXPECT_NE(status.message().find(str(name, "=", value)), std::string::npos) << status.message();
+    }
+    before ? setenv(name, kept.c_str(), 1) : unsetenv(name);
+  }
 }
 
 TEST(TensorTest, countsElementsWithoutOverflow) {

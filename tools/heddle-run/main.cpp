@@ -1,5 +1,6 @@
 // heddle-run: trains, translates and calls compiled models.
 #include "runtime/chat/Clock.h"
+#include "runtime/core/Environment.h"
 #include "runtime/session/Session.h"
 #include "tools/cli/CommandLine.h"
 #include "tools/heddle-run/commands/Commands.h"
@@ -50,6 +51,10 @@ public:
   int main(int argc, char **argv) {
     if (std::optional<int> code = cli::parseCommandLine(app, argc, argv))
       return *code;
+    if (Status environment = checkEnvironment(); !environment.ok()) {
+      std::fprintf(stderr, "heddle-run: %s\n", environment.message().c_str());
+      return cli::kWrongCommandLine;
+    }
     startLogging();
     Status status = guardedWork();
     if (uint64_t messages = validationMessageCount(); status.ok() && messages != 0)
