@@ -64,6 +64,7 @@ private:
   std::vector<std::string> publishedNames(VariableOp weight, bool isPart) const;
   std::vector<std::string> publishedModules(VariableOp weight) const;
   bool isNamed(const Linear &linear, StringRef target) const;
+  static bool isPublishedAs(const Linear &linear, StringRef target);
   LogicalResult checkTargets(ArrayRef<Linear> linears);
   /// Returns the weights that are trained whole. Fails after an error if a name matches no weight.
   FailureOr<SetVector<VariableOp>> findSaved();
@@ -81,6 +82,9 @@ private:
 
   AdapterOptions options;
   llvm::json::Object description; // of the module
+  /// The targets that are names of the published model. They mean what they mean there, as in PEFT, even if Heddle has the
+  /// same name for other weights: a mixture's `gate` is often the router.
+  std::set<StringRef> publishedTargets;
   int32_t nextStream = 0;
 };
 
@@ -186,17 +190,21 @@ FailureOr<SetVector<VariableOp>> AddAdaptersPass::findSaved() {
 }
 
 bool AddAdaptersPass::isNamed(const Linear &linear, StringRef target) const {
+  return publishedTargets.contains(target) ? isPublishedAs(linear, target) : linear.name == target;
+}
+
+bool AddAdaptersPass::isPublishedAs(const Linear &linear, StringRef target) {
   // A published name fits as a whole, or its last parts do. Where it has "*", the target has the number of an expert.
   SmallVector<StringRef> wanted, parts;
   target.split(wanted, '.');
   auto isPart = [](StringRef wanted, StringRef part) {
     return wanted == part || (part == "*" && llvm::all_of(wanted, llvm::isDigit));
   };
-  return linear.name == target || llvm::any_of(linear.published, [&](StringRef name) {
-           parts.clear();
-           name.split(parts, '.');
-           return wanted.size() <= parts.size() && std::equal(wanted.rbegin(), wanted.rend(), parts.rbegin(), isPart);
-         });
+  return llvm::any_of(linear.published, [&](StringRef name) {
+    parts.clear();
+    name.split(parts, '.');
+    return wanted.size() <= parts.size() && std::equal(wanted.rbegin(), wanted.rend(), parts.rbegin(), isPart);
+  });
 }
 
 LogicalResult AddAdaptersPass::checkTargets(ArrayRef<Linear> linears) {
@@ -333,6 +341,10 @@ void AddAdaptersPass::runOnOperation() {
   SymbolTable symbols(module);
   options.addDefaults();
   std::vector<Linear> linears = findLinears(symbols);
+  publishedTargets.clear();
+  for (StringRef target : options.targets)
+    if (llvm::any_of(linears, [&](const Linear &linear) { return isPublishedAs(linear, target); }))
+      publishedTargets.insert(target);
   FailureOr<SetVector<VariableOp>> saved = findSaved();
   if (failed(checkTargets(linears)) || failed(saved))
     return signalPassFailure();
