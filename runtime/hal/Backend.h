@@ -51,4 +51,12 @@ void registerBackend(const Backend &backend);
 // Returns the backend of a device's id ("vulkan:0", "vulkan") or of a target's name, or null.
 const Backend *findBackend(std::string_view name);
 
+// A device as users name it: "vulkan:1", or "vulkan" for the best of a backend. Fails if the name is none of a device,
+// whether there is such a device or not.
+struct DeviceChoice {
+  const Backend *backend;
+  std::optional<uint32_t> index;
+};
+Result<DeviceChoice> parseDevice(std::string_view name);
+
 } // namespace heddle::hal

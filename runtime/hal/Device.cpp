@@ -59,7 +59,7 @@ Result<std::vector<DeviceInfo>> listDevices() {
   return devices;
 }
 
-Result<std::unique_ptr<Device>> openDevice(std::string_view choice, const DeviceOptions &options) {
+Result<DeviceChoice> parseDevice(std::string_view choice) {
   std::string_view name = choice.substr(0, choice.find(':'));
   std::optional<uint32_t> index;
   if (name.size() < choice.size()) {
@@ -73,12 +73,17 @@ Result<std::unique_ptr<Device>> openDevice(std::string_view choice, const Device
     index = value;
   }
   if (const Backend *backend = findBackend(name))
-    return backend->openDevice(index, options);
+    return DeviceChoice{backend, index};
   std::string choices;
   for (const Backend *backend : backends())
     choices += str(choices.empty() ? "" : ", ", "'", backend->name(), "', '", backend->name(), ":N'");
   return makeError(ErrorKind::InvalidArgument, "'", choice, "' is not a device: the choices are ", choices,
                    ". `heddle-run devices` lists the devices.");
+}
+
+Result<std::unique_ptr<Device>> openDevice(std::string_view choice, const DeviceOptions &options) {
+  HEDDLE_ASSIGN(DeviceChoice device, parseDevice(choice));
+  return device.backend->openDevice(device.index, options);
 }
 
 uint64_t validationMessageCount() {

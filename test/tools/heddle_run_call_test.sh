@@ -26,7 +26,7 @@ expect 0 "largest absolute error 36" \
 expect 1 "no output 'mean'; its outputs: sum" "${call[@]}" --input=a=@a.npy --input=b=@b.npy --output=mean=@x.npy
 expect 1 "'none.npy'" "${call[@]}" --input=a=@none.npy --input=b=@b.npy
 expect 1 "no entry 'mul'" "$run" call adder.heddle --entry mul
-expect 1 "NAME=@FILE.npy" "${call[@]}" --input=a.npy
+expect 2 "NAME=@FILE.npy" "${call[@]}" --input=a.npy
 # Inputs are not overwritten.
 cksum *.npy *.heddle > before.txt
 added=("${call[@]}" --input=a=@a.npy --input=b=@b.npy)

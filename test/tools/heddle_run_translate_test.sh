@@ -154,7 +154,7 @@ refuses 2 "widen --beam" --beam 2 --n-best 3
 refuses 2 "--sample" --sample --beam 2
 refuses 2 "--sample" --temperature 2
 refuses 2 "0 or a number from 0.001 to 1000" --sample --temperature -1
-refuses 1 "'top_k' is no sampler" --sample --samplers=top_k
+refuses 2 "'top_k' is no sampler" --sample --samplers=top_k
 refuses 1 "leaves it out" --sample --top-k 3 --samplers=temperature,top-p
 refuses 2 "--top-p" --sample --top-p 1.5
 refuses 2 "--prefix" --prefix prefix.txt --prefix-column

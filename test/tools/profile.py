@@ -125,7 +125,7 @@ def compile_models():
             fail(f"{step} is not done while {within} is")
 
     # A failed compilation is recorded, too. A profile that cannot be written is an error.
-    run("heddle-compile", f"{MODELS}/numbers.toml", "--set", "heads=3", "-o", "x.heddle", "--profile=failed.json", code=1)
+    run("heddle-compile", f"{MODELS}/numbers.toml", "--set", "heads=3", "-o", "x.heddle", "--profile=failed.json", code=2)
     Trace("failed.json").check_has("read model")
     said = run("heddle-compile", f"{MODELS}/numbers.toml", "-o", "x.heddle", "--profile=none/x.json", code=1)
     if "none/x.json" not in said:
@@ -176,7 +176,7 @@ def train():
                                (["--profile=x.json", "--profile-steps=3"], 2, "FIRST:COUNT"),
                                (["--profile=x.json", "--debug-numerics"], 2, "--debug-numerics"),
                                (["--profile=none/x.json"], 1, "none/x.json"),
-                               (["--profile=x.json", "--verify-resume"], 1, "leave --profile out")]:
+                               (["--profile=x.json", "--verify-resume"], 2, "--verify-resume excludes --profile")]:
         said = run("heddle-run", *common, "--checkpoint", "none", *flags, code=code)
         if words not in said:
             fail(f"train {flags} says: {said}")

@@ -329,7 +329,7 @@ bool takeTargets(const Flags &flags, CommandLine &line) {
     std::string message;
     const TargetProfile *profile = lookupTargetProfile(name, message);
     if (!profile)
-      return refuse(message);
+      return refuse((isDefault ? "HEDDLE_TARGET: " : "") + message);
     static std::list<TargetProfile> changed; // a list, as passes keep pointers to profiles
     TargetProfile &own = changed.emplace_back(*profile);
     if (!changeProfile(flags, own))
@@ -473,7 +473,22 @@ bool takeChanges(const Flags &flags, CommandLine &line) {
     line.changes.overrides.push_back("max_tokens=" + flags.maxTokens);
   if (!flags.maxSequences.empty())
     line.changes.overrides.push_back("max_sequences=" + flags.maxSequences);
-  if (!line.changes.overrides.empty() && llvm::sys::path::extension(line.model) == ".mlir")
+  StringRef extension = llvm::sys::path::extension(line.model);
+  bool isGguf = extension == ".gguf",
+       isPublished = extension != ".toml" && extension != ".weft" && extension != ".mlir";
+  auto mayTake = [&](const cl::Option &flag, bool isOfModel, StringRef published) {
+    return !flag.getNumOccurrences() || isOfModel ||
+           refuse("--" + flag.ArgStr + " is about a published model's " + published + ", and '" + line.model +
+                  "' is none; leave it out");
+  };
+  if (!mayTake(flags.architecture, isPublished && !isGguf, "folder") ||
+      !mayTake(flags.family, isPublished, "folder or GGUF file") ||
+      !mayTake(flags.ignoredKeys, isPublished, "folder or GGUF file"))
+    return false;
+  if (flags.optimizer.getNumOccurrences() && extension == ".mlir")
+    return refuse("--optimizer chooses what phase 'derive' adds to a model, and '" + line.model +
+                  "' is a module; leave it out");
+  if (!line.changes.overrides.empty() && extension == ".mlir")
     return refuse("--set, --max-tokens and --max-sequences change a description (.toml) or a text (.weft); '" +
                   line.model + "' is a module, whose sizes are in its heddle.size ops");
   return true;

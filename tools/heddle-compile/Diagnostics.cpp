@@ -34,6 +34,8 @@ DiagnosticPrinter::DiagnosticPrinter(MLIRContext *context, StringRef program)
     : handler(context, [this, program](Diagnostic &diagnostic) {
         switch (diagnostic.getSeverity()) {
         case DiagnosticSeverity::Error:
+          if (auto named = dyn_cast<NameLoc>(LocationAttr(diagnostic.getLocation())))
+            blamesFlag |= named.getName().getValue().starts_with("--");
           if (++errors <= kMostErrors)
             print(program, diagnostic.getLocation(), "error", diagnostic.str());
           break;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "mlir/IR/Diagnostics.h"
+#include "tools/cli/Program.h"
 
 namespace mlir::heddle {
 
@@ -12,9 +13,12 @@ public:
   explicit DiagnosticPrinter(MLIRContext *context, StringRef program = "heddle-compile");
 
   bool hasFailed() const { return errors > 0; }
+  /// The exit code after a failure: that of a wrong command line if an error's location is named like a flag.
+  int getExitCode() const { return blamesFlag ? ::heddle::cli::kWrongCommandLine : ::heddle::cli::kWorkFailed; }
 
 private:
   unsigned errors = 0;
+  bool blamesFlag = false;
   ScopedDiagnosticHandler handler;
 };
 

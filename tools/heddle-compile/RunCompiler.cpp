@@ -113,7 +113,7 @@ int mlir::heddle::runCompiler(int argc, char **argv) {
   ::heddle::cli::beginProgram();
   std::optional<CommandLine> line = parseCommandLine(argc, argv);
   if (!line)
-    return 2;
+    return ::heddle::cli::kWrongCommandLine;
   DialectRegistry registry;
   registerAllDialects(registry);
   MLIRContext context(registry);
@@ -125,7 +125,7 @@ int mlir::heddle::runCompiler(int argc, char **argv) {
   if (failed(run(&context, *line))) {
     if (!diagnostics.hasFailed())
       llvm::errs() << "heddle-compile: error: compiling '" << line->model << "' failed without saying why\n";
-    return 1;
+    return diagnostics.getExitCode();
   }
   return 0;
 }

@@ -62,9 +62,18 @@ int main(int argc, char **argv) {
     llvm::errs() << "heddle-opt: " << unknown << "\n";
     return ::heddle::cli::kWrongCommandLine;
   }
-  auto [input, output] = parseCLIOptions(argc, argv, about);
+  // As MLIR's parseCLIOptions(), but that exits with 1 if the command line is wrong.
+  llvm::cl::opt<std::string> input(llvm::cl::Positional, llvm::cl::desc("<input file>"), llvm::cl::init("-"));
+  llvm::cl::opt<std::string> output("o", llvm::cl::desc("Output filename"), llvm::cl::value_desc("filename"),
+                                    llvm::cl::init("-"));
+  if (!llvm::cl::ParseCommandLineOptions(argc, argv, about, &llvm::errs()))
+    return ::heddle::cli::kWrongCommandLine;
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
   if (config.shouldListPasses() || config.shouldShowDialects())
     return asMainReturnCode(MlirOptMain(argc, argv, input, output, registry));
+  MLIRContext context(registry);
+  PassManager passes(&context, ModuleOp::getOperationName(), PassManager::Nesting::Implicit);
+  if (failed(config.setupPassPipeline(passes))) // a pipeline or an option of a pass that does not exist
+    return ::heddle::cli::kWrongCommandLine;
   return asMainReturnCode(run(input, output, registry, config));
 }

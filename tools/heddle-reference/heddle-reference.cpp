@@ -188,5 +188,5 @@ int main(int argc, char **argv) {
   MLIRContext context(registry);
   DiagnosticPrinter diagnostics(&context, "heddle-reference");
   return ::heddle::cli::finishOutput("heddle-reference",
-                                     succeeded(run(&context, *command)) ? 0 : ::heddle::cli::kWorkFailed);
+                                     succeeded(run(&context, *command)) ? 0 : diagnostics.getExitCode());
 }

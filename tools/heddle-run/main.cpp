@@ -163,6 +163,10 @@ private:
         ->check(CLI::IsMember({"F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_K"}))
         ->needs(file)
         ->capture_default_str();
+    command->parse_complete_callback([=] {
+      if (!*folder && !*file)
+        throw CLI::RequiredError("--hugging-face or --gguf");
+    });
   }
 
   void addQuantize() {

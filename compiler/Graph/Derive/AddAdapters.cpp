@@ -65,6 +65,10 @@ private:
   std::vector<std::string> publishedModules(VariableOp weight) const;
   bool isNamed(const Linear &linear, StringRef target) const;
   static bool isPublishedAs(const Linear &linear, StringRef target);
+  /// Begins an error about the settings. Its location has the name of heddle-compile's flag.
+  InFlightDiagnostic blameFlag() {
+    return emitError(NameLoc::get(StringAttr::get(&getContext(), "--lora"), getOperation().getLoc()));
+  }
   LogicalResult checkTargets(ArrayRef<Linear> linears);
   /// Returns the weights that are trained whole. Fails after an error if a name matches no weight.
   FailureOr<SetVector<VariableOp>> findSaved();
@@ -178,9 +182,9 @@ FailureOr<SetVector<VariableOp>> AddAdaptersPass::findSaved() {
     if (!isFound && wanted == kTiedHead && isPublished)
       sharesHead = isFound = true;
     if (!isFound)
-      return module.emitError() << "no weight of the model belongs to '" << wanted
-                                << "', which modules_to_save names; name modules as the published model has them, such "
-                                   "as embed_tokens, or weights of the model";
+      return blameFlag() << "no weight of the model belongs to '" << wanted
+                         << "', which modules_to_save names; name modules as the published model has them, such "
+                            "as embed_tokens, or weights of the model";
   }
   if (sharesHead && llvm::none_of(saved, [](VariableOp weight) { return weight.getSymName() == "embedding"; }))
     return module.emitError() << "'" << kTiedHead
@@ -213,9 +217,9 @@ LogicalResult AddAdaptersPass::checkTargets(ArrayRef<Linear> linears) {
     names.insert(linear.name);
   for (const std::string &target : options.targets)
     if (llvm::none_of(linears, [&](const Linear &linear) { return isNamed(linear, target); }))
-      return getOperation().emitError() << "no linear transformation of the model is called '" << target
-                                        << "', which an adapter is to be for; the model has "
-                                        << (names.empty() ? std::string("none") : llvm::join(names, ", "));
+      return blameFlag() << "no linear transformation of the model is called '" << target
+                         << "', which an adapter is to be for; the model has "
+                         << (names.empty() ? std::string("none") : llvm::join(names, ", "));
   return success();
 }
 

@@ -80,9 +80,10 @@ private:
   /// Begins an error at `where`. An override has no line to point at, so the message names it instead.
   InFlightDiagnostic fail(LocationAttr where) {
     failed = true;
+    InFlightDiagnostic error = emitError(Location(where));
     if (auto named = dyn_cast<NameLoc>(where))
-      return emitError(UnknownLoc::get(context)) << named.getName().getValue() << ": ";
-    return emitError(Location(where));
+      error << named.getName().getValue() << ": ";
+    return error;
   }
   InFlightDiagnostic failAtKey(StringRef key) { return fail(description.whereIs(key)); }
 
@@ -181,7 +182,7 @@ void Reader::readText(StringRef textPath, LocationAttr where) { setText(readMode
 static std::unique_ptr<llvm::MemoryBuffer> readTextFile(MLIRContext *context, StringRef textPath, LocationAttr where) {
   auto fail = [&](LocationAttr place) {
     auto flag = dyn_cast_if_present<NameLoc>(place); // no line to point at, so the message names it instead
-    InFlightDiagnostic error = emitError(flag || !place ? UnknownLoc::get(context) : Location(place));
+    InFlightDiagnostic error = emitError(place ? Location(place) : UnknownLoc::get(context));
     if (flag)
       error << flag.getName().getValue() << ": ";
     return error;

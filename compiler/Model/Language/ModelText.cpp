@@ -344,7 +344,7 @@ LogicalResult ModelText::setParameters(const Settings &given) {
       ok = false;
       // A flag has no line to point at, so the message names the flag instead.
       auto flag = dyn_cast<NameLoc>(where);
-      InFlightDiagnostic error = emitError(flag ? UnknownLoc::get(context) : Location(where));
+      InFlightDiagnostic error = emitError(Location(where));
       if (flag)
         error << flag.getName().getValue() << ": ";
       return std::move(error << "the parameter '" << name << "' ");

@@ -12,8 +12,6 @@ Status runExport(const ExportCommand &command) {
   bool isFile = isGgufFile(base);
   HEDDLE_ASSIGN(OpenModel model, openModel(command.common, nullptr));
   const bool isAdapted = isFrozen(*model.engine); // an adapter can be written in either format
-  if (output.empty())
-    return makeError(ErrorKind::InvalidArgument, "name what is to be written by --hugging-face or --gguf.");
   if (!isAdapted && isFile == command.file.empty())
     return makeError(ErrorKind::InvalidArgument, "'", base, "' is a ", isFile ? "GGUF file" : "folder",
                      ", and so is what export writes of it; name it by ", isFile ? "--gguf." : "--hugging-face.");

@@ -2,6 +2,9 @@
 
 #include "runtime/artifact/Meaning.h"
 #include "runtime/core/Status.h"
+#include "runtime/hal/Backend.h"
+#include "runtime/model/Sampling.h"
+#include "tools/heddle-run/call/NamedFile.h"
 
 #include <algorithm>
 #include <charconv>
@@ -36,6 +39,19 @@ CLI::Validator whole(uint64_t least, uint64_t most, const char *text, const char
   return CLI::Validator(check, name);
 }
 
+// A flag's value that a function of the runtime parses.
+template <typename Parse> CLI::Validator parsedBy(Parse parse) {
+  return CLI::Validator(
+      [=](const std::string &value) {
+        auto result = parse(value);
+        std::string message = result.ok() ? "" : result.message();
+        if (message.ends_with("."))
+          message.pop_back(); // the message is a part of a longer one
+        return message;
+      },
+      "");
+}
+
 } // namespace
 
 const CLI::Validator kPositive = finite([](double value) { return value > 0; }, "a number above 0", "POSITIVE");
@@ -56,10 +72,12 @@ const CLI::Validator kSeed = whole(0, kMostSeed, "a whole number of at least 0",
 
 void addArtifact(CLI::App *command, ArtifactOptions &options) {
   command->add_option("artifact", options.artifact, "The compiled model, a .heddle file")->required();
-  command->add_option(
-      "--device", options.device,
-      "Where to run: cuda, vulkan, cpu, or vulkan:1 as `heddle-run devices` lists it (default: a GPU that\n"
-      "the artifact has code for, otherwise the processor)");
+  command
+      ->add_option(
+          "--device", options.device,
+          "Where to run: cuda, vulkan, cpu, or vulkan:1 as `heddle-run devices` lists it (default: a GPU that\n"
+          "the artifact has code for, otherwise the processor)")
+      ->check(parsedBy(hal::parseDevice));
   command
       ->add_option_function<uint64_t>(
           "--threads",
@@ -94,6 +112,9 @@ CLI::Option *addSharing(CLI::App *command, ArtifactOptions &options) {
       throw CLI::ValidationError("--devices", "'" + text + "' names no device between two commas; leave no name out");
     if (options.devices.size() > 1 && std::ranges::count(options.devices, "all") != 0)
       throw CLI::ValidationError("--devices", "'all' stands alone");
+    for (const std::string &device : options.devices)
+      if (std::string problem = device == "all" ? "" : parsedBy(hal::parseDevice)(device); !problem.empty())
+        throw CLI::ValidationError("--devices", problem);
   };
   return command
       ->add_option_function<std::string>(
@@ -185,7 +206,13 @@ void requireText(const TextFiles &files, const std::string &instead) {
 std::vector<CLI::Option *> addEntryCall(CLI::App *command, EntryCall &call) {
   // Adds a flag that takes one value each time it is given.
   auto repeated = [&](const char *flag, std::vector<std::string> &values, const char *purpose) {
-    return command->add_option(flag, values, purpose)->allow_extra_args(false)->type_name("NAME=@FILE.npy");
+    auto isNamed = [](const std::string &value) {
+      return NamedFile::parse("", value).ok() ? "" : "'" + value + "' is not of the form NAME=@FILE.npy";
+    };
+    return command->add_option(flag, values, purpose)
+        ->allow_extra_args(false)
+        ->type_name("NAME=@FILE.npy")
+        ->check(CLI::Validator(isNamed, ""));
   };
   return {
       command->add_option("--entry", call.entry, "The entry's name"),
@@ -238,6 +265,7 @@ void addSampling(CLI::App *command, SamplingFlags &flags) {
       ->add_option("--samplers", flags.samplers,
                    "The order of these rules, separated by commas (default: temperature,top-k,top-p,min-p, as in\n"
                    "Hugging Face's library; llama.cpp's is top-k,top-p,min-p,temperature)")
+      ->check(parsedBy(parseSamplers))
       ->needs(sample);
   command->add_option("--seed", flags.options.seed, "Seed of the random numbers")
       ->check(kSeed)
@@ -257,7 +285,12 @@ void addServing(CLI::App *command, ServeCommand &serve) {
       ->add_option("--adapter", serve.adapters,
                    "NAME=FOLDER, an adapter that requests choose by its name; may be given several times")
       ->allow_extra_args(false)
-      ->type_name("NAME=FOLDER");
+      ->type_name("NAME=FOLDER")
+      ->check([](const std::string &value) {
+        size_t equals = value.find('=');
+        bool isNamed = equals != std::string::npos && equals != 0 && equals + 1 != value.size();
+        return isNamed ? "" : "'" + value + "' is not NAME=FOLDER";
+      });
   command->add_option("--host", serve.host, "Address to listen on; 0.0.0.0: all")->capture_default_str();
   command->add_option("--port", serve.port, "Port to listen on; 0: any free one")->check(kPort)->capture_default_str();
   command->add_option("--readers", serve.readers, "Threads that read requests: JSON, chat templates, tokens")

@@ -26,9 +26,7 @@ struct NamedAdapter {
 Result<std::vector<NamedAdapter>> readAdapters(const std::vector<std::string> &flags, const std::string &modelName) {
   std::vector<NamedAdapter> adapters;
   for (const std::string &flag : flags) {
-    size_t equals = flag.find('=');
-    if (equals == std::string::npos || equals == 0 || equals + 1 == flag.size())
-      return makeError(ErrorKind::InvalidArgument, "--adapter ", flag, " is not NAME=FOLDER.");
+    size_t equals = flag.find('='); // checked by addServing
     NamedAdapter adapter{flag.substr(0, equals), flag.substr(equals + 1)};
     if (adapter.name == modelName || std::ranges::find(adapters, adapter.name, &NamedAdapter::name) != adapters.end())
       return makeError(ErrorKind::InvalidArgument, "the name '", adapter.name,

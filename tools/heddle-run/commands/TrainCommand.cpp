@@ -17,11 +17,6 @@ namespace heddle::run {
 namespace {
 
 Status checkFlags(const TrainCommand &command) {
-  if (command.verifyResume && command.training.resume)
-    return makeError(ErrorKind::InvalidArgument, "--verify-resume trains from the beginning, in a folder of its own; "
-                                                 "leave --resume out.");
-  if (command.verifyResume && !command.common.profile.empty())
-    return makeError(ErrorKind::InvalidArgument, "--verify-resume trains three times; leave --profile out.");
   auto whole = [](const std::filesystem::path &file) {
     std::error_code error; // ignored: opening the file will report it
     return weakly_canonical(absolute(file, error), error);
@@ -150,10 +145,6 @@ Status train(const TrainCommand &command, Profile *profile, Ranks *ranks) {
 Status chooseStart(TrainCommand &command) {
   if (!command.restarts)
     return Success();
-  if (command.training.resume || command.verifyResume)
-    return makeError(ErrorKind::InvalidArgument,
-                     "--restart-from-checkpoint resumes where there is a checkpoint; leave ",
-                     command.training.resume ? "--resume" : "--verify-resume", " out.");
   Result<std::filesystem::path> newest = findCheckpoint(command.training.checkpoint);
   if (!newest && newest.error().kind != ErrorKind::NotFound)
     return std::move(newest).error();

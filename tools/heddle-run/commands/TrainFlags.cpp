@@ -1,4 +1,5 @@
 // The flags of train.
+#include "runtime/ranks/Launcher.h"
 #include "tools/heddle-run/commands/Flags.h"
 
 #include <map>
@@ -26,13 +27,20 @@ void addTraining(CLI::App *command, TrainCommand &train) {
   command->add_option("--steps", options.steps, "All steps, including those before a --resume")
       ->check(kCount)
       ->capture_default_str();
-  command->add_flag("--resume", options.resume, "Continue from the newest checkpoint");
-  command->add_flag("--restart-from-checkpoint", train.restarts,
-                    "Continue if there is a checkpoint, otherwise begin: for launchers that restart a training run");
-  command->add_flag(
-      "--verify-resume", train.verifyResume,
-      "Check that resuming is exact: train --steps steps in one run, and again with a stop in the middle, and\n"
-      "compare hashes of the weights and the optimizer state; leaves no files");
+  CLI::Option *resume = command->add_flag("--resume", options.resume, "Continue from the newest checkpoint");
+  CLI::Option *restart =
+      command
+          ->add_flag("--restart-from-checkpoint", train.restarts,
+                     "Continue if there is a checkpoint, otherwise begin: for launchers that restart a training run")
+          ->excludes(resume);
+  CLI::Option *verify =
+      command
+          ->add_flag(
+              "--verify-resume", train.verifyResume,
+              "Check that resuming is exact: train --steps steps in one run, and again with a stop in the middle, and\n"
+              "compare hashes of the weights and the optimizer state; leaves no files")
+          ->excludes(resume)
+          ->excludes(restart);
   command->add_option("--seed", options.seed, "Seed of the weights, dropout and the order of the data (default: 1)")
       ->check(kSeed);
   command->add_option("--log", train.log, "Write a record of each step as a line of JSON");
@@ -75,7 +83,7 @@ void addTraining(CLI::App *command, TrainCommand &train) {
                    "Steps between checkpoints; 0: at the end, and after the best validation")
       ->check(kCountOrNone)
       ->capture_default_str();
-  CLI::Option *profile = addProfile(command, train.common)->excludes(numerics);
+  CLI::Option *profile = addProfile(command, train.common)->excludes(numerics)->excludes(verify);
   command
       ->add_option_function<std::string>(
           "--profile-steps",
@@ -89,18 +97,25 @@ void addTraining(CLI::App *command, TrainCommand &train) {
           "too, and the first validation and checkpoint after these steps")
       ->needs(profile)
       ->type_name("FIRST:COUNT");
+  CLI::Option *rank =
+      command
+          ->add_option(
+              "--rank", train.ranks.rank,
+              "The number of this process among those that train together, from 0 (default: from mpirun, torchrun\n"
+              "or srun)")
+          ->check(kCountOrNone);
+  CLI::Option *ranks = command
+                           ->add_option("--ranks", train.ranks.ranks,
+                                        "How many processes train together; the model is compiled with --shard")
+                           ->check(kCount)
+                           ->needs(rank);
+  rank->needs(ranks);
   command
-      ->add_option(
-          "--rank", train.ranks.rank,
-          "The number of this process among those that train together, from 0 (default: from mpirun, torchrun\n"
-          "or srun)")
-      ->check(kCountOrNone);
-  command
-      ->add_option("--ranks", train.ranks.ranks,
-                   "How many processes train together; the model is compiled with --shard")
-      ->check(kCount);
-  command->add_option("--rendezvous", train.ranks.rendezvous,
-                      "Where they meet: tcp:HOST:PORT, file:PATH or mpi (default: from the launcher)");
+      ->add_option("--rendezvous", train.ranks.rendezvous,
+                   "Where they meet: tcp:HOST:PORT, file:PATH or mpi (default: from the launcher)")
+      ->check([](const std::string &value) {
+        return parseRendezvous(value).ok() ? "" : "'" + value + "' is no place: give tcp:HOST:PORT, file:PATH or mpi";
+      });
   command->add_option("--ranks-secret-file", train.ranks.secretFile,
                       "A file with the secret that they share, for tcp (default: the variable HEDDLE_RANKS_SECRET)");
   static const std::map<std::string, TransportChoice> transports{
