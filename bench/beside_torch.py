@@ -2,7 +2,7 @@
 """Times a training step in Heddle and the same model's step in PyTorch, in turns on the same processors. Prints rates
 and their ratio.
 
-  bench/beside_torch.py MODEL.toml [--rounds N] [--repeat N] [--sequences N] [--threads N] [--target NAME] [--compile]
+  bench/beside_torch.py MODEL.toml [--rounds N] [--repeat N] [--sequences N] [--threads N] [--target NAME] [--precision bf16] [--compile]
 
 Every round times Heddle's step on the processor or on software Vulkan (heddle-run bench, random lengths that fill
 max_tokens), then PyTorch's (bench/torch_cpu.py, equal lengths, so that there is no padding), eager and with --compile
@@ -38,13 +38,16 @@ def main():
     parser.add_argument("--sequences", type=int, help="of a batch (default: as many as make them 25 tokens long)")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of PyTorch, and of Heddle on the processor")
     parser.add_argument("--target", default="native", help="native (default), vulkan:software, or a processor's")
+    parser.add_argument("--precision", choices=["f32", "bf16"], default="f32", help="of the operands of matmuls on both sides (PyTorch: autocast)")
     parser.add_argument("--compile", action="store_true", help="time torch.compile as well; the first round takes it a minute or more")
     arguments = parser.parse_args()
     description = torch_cpu.read_toml(arguments.model)
     sequences = ["--sequences", arguments.sequences] if arguments.sequences else []
+    bf16 = ["--bf16"] if arguments.precision == "bf16" else []
     with tempfile.TemporaryDirectory() as folder:
         artifact = Path(folder) / "model.heddle"
-        subprocess.run([arguments.bin / "heddle-compile", arguments.model, f"--target={arguments.target}", "-o", artifact],
+        subprocess.run([arguments.bin / "heddle-compile", arguments.model, f"--target={arguments.target}", f"--precision={arguments.precision}",
+                        "-o", artifact],
                        check=True, stdout=subprocess.DEVNULL)
         os.environ["HEDDLE_THREADS"] = str(arguments.threads)
         rounds = []
@@ -56,7 +59,7 @@ def main():
             said = f"round {number}: Heddle {heddle:.0f} tokens/s"
             for suffix, flags in [("", []), ("_compiled", ["--compile"])][:2 if arguments.compile else 1]:
                 torch = output_of(sys.executable, ROOT / "bench/torch_cpu.py", arguments.model, "--threads", arguments.threads,
-                                  "--steps", arguments.repeat, *sequences, *flags)
+                                  "--steps", arguments.repeat, *sequences, *bf16, *flags)
                 rate = torch["tokens_per_second"]
                 rounds[-1].update({f"torch{suffix}": rate, f"ratio{suffix}": heddle / rate, f"matmul_gflops{suffix}": torch["matmul_gflops"]})
                 said += f", {'torch.compile' if suffix else 'PyTorch'} {rate:.0f} tokens/s, ratio {heddle / rate:.2f}"

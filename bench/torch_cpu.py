@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Measures PyTorch on the same processor: tokens per second and the tensors' peak memory of a training step.
 
-  bench/torch_cpu.py MODEL.toml [--threads N] [--steps N] [--sequences N] [--tokens N] [--compile] [--memory]
+  bench/torch_cpu.py MODEL.toml [--threads N] [--steps N] [--sequences N] [--tokens N] [--bf16] [--compile] [--memory]
 
 The model is that of the description (models/*.toml), written in the usual PyTorch way: padded batches, matmuls of whole
 matrices, torch's fused attention and Adam if this PyTorch has them. With --compile, torch.compile makes kernels of
@@ -145,8 +145,8 @@ def fused_adam():
 
 
 class Training:
-    def __init__(self, d, sequences, tokens, even, compiled=False):
-        self.d = d
+    def __init__(self, d, sequences, tokens, even, compiled=False, bf16=False):
+        self.d, self.bf16 = d, bf16
         self.model = Transformer(d)
         self.loss = torch.compile(self.find_loss) if compiled else self.find_loss
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-4, betas=(d["adam_beta1"], d["adam_beta2"]),
@@ -154,8 +154,9 @@ class Training:
         *self.batch, self.tokens = draw_batch(d, sequences, tokens, even, torch.Generator().manual_seed(1))
 
     def find_loss(self, source, padding, target, labels):
-        logits = self.model(source, padding, target)
-        return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), label_smoothing=self.d["label_smoothing"])
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.bf16):
+            logits = self.model(source, padding, target)
+        return F.cross_entropy(logits.float().flatten(0, 1), labels.flatten(), label_smoothing=self.d["label_smoothing"])
 
     def step(self):
         loss = self.loss(*self.batch)
@@ -215,6 +216,7 @@ def main():
     parser.add_argument("--sequences", type=int, help="default: as many as make them 25 tokens long")
     parser.add_argument("--tokens", type=int, help="of each side (default: the description's max_tokens)")
     parser.add_argument("--random-lengths", action="store_true", help="pad sequences of different lengths")
+    parser.add_argument("--bf16", action="store_true", help="autocast to bf16: matmuls and attention round their operands")
     parser.add_argument("--compile", action="store_true", help="torch.compile model and loss (PyTorch 2 with a C++ compiler)")
     parser.add_argument("--memory", action="store_true", help="measure the peak memory instead of the time")
     arguments = parser.parse_args()
@@ -226,8 +228,8 @@ def main():
     torch.set_num_threads(arguments.threads)
     torch.manual_seed(1)
     blas = matmul_record()
-    training = Training(d, sequences, tokens, not arguments.random_lengths, arguments.compile)
-    record = {"model": arguments.model, "torch": torch.__version__, "compiled": arguments.compile,
+    training = Training(d, sequences, tokens, not arguments.random_lengths, arguments.compile, arguments.bf16)
+    record = {"model": arguments.model, "torch": torch.__version__, "compiled": arguments.compile, "bf16": arguments.bf16,
               "threads": arguments.threads, **blas, "sequences": sequences, "tokens": training.tokens,
               "parameters": sum(p.numel() for p in training.model.parameters())}
     if arguments.memory:

@@ -146,6 +146,13 @@ LogicalResult checkTurn(tile::TurnIntegersOp op) {
   return op.emitOpError("turns registers of 8 or 16 elements, only in workgroups of one lane");
 }
 
+LogicalResult checkPairs(tile::PairsOp op) {
+  tile::LaneShape tile = tile::getLaneShape(typeOf(op.getTile())), words = tile::getLaneShape(op.getType());
+  if (op->getParentOfType<tile::FuncOp>().getWorkgroup() == 1 && words.vector > 1 && tile.vector == words.vector)
+    return success();
+  return op.emitOpError("puts pairs of registers into registers of as many words, only in workgroups of one lane");
+}
+
 /// Producers come to no barrier of their workgroup.
 LogicalResult checkWait(tile::WaitOp op) {
   if (!op->getParentOfType<tile::FuncOp>().getProducers())
@@ -234,6 +241,7 @@ LogicalResult heddle::checkLayouts(tile::FuncOp kernel) {
           return op.getTo() ? checkDistribution(op, typeOf(op.getValue()), 0, op.getTo(), 0) : success();
         })
         .Case([](tile::TurnIntegersOp op) { return checkTurn(op); })
+        .Case([](tile::PairsOp op) { return checkPairs(op); })
         .Case([](tile::StoreDigitsOp op) { return checkDigits(op); })
         .Case([](tile::WaitOp op) { return checkWait(op); })
         .Case([](arith::ConstantOp op) { return checkConstant(op); })

@@ -187,6 +187,7 @@ void populateLaneWarpgroupPatterns(const TypeConverter &converter, const Lanes &
 void populateLaneMbarrierPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 void populateLaneCooperativePatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 void populateLaneIntegerPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
+void populateLanePairPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 void populateLaneProductPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 
 /// Finds the tile.random ops whose registers hold neighbouring words of a counter. This must run before the conversion,

@@ -51,12 +51,14 @@ struct LowerToLanesPass : mlir::heddle::impl::LowerToLanesPassBase<LowerToLanesP
     populateLaneMbarrierPatterns(converter, lanes, patterns);
     populateLaneCooperativePatterns(converter, lanes, patterns);
     populateLaneIntegerPatterns(converter, lanes, patterns);
+    populateLanePairPatterns(converter, lanes, patterns);
     populateLaneProductPatterns(converter, lanes, patterns);
     populateLaneRandomPatterns(converter, wholeCounters, patterns);
     scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns, target);
     target.markUnknownOpDynamicallyLegal([&](Operation *op) {
       if (isa<tile::TileDialect>(op->getDialect()))
-        return isa<tile::FuncOp, tile::ReturnOp, tile::SharedOp, tile::ChangedOp, tile::IntegerDotOp>(op);
+        return isa<tile::FuncOp, tile::ReturnOp, tile::SharedOp, tile::ChangedOp, tile::IntegerDotOp,
+                   tile::MatrixLoadOp, tile::MatrixStoreOp, tile::MatrixDotOp>(op);
       return converter.isLegal(op);
     });
 

@@ -301,6 +301,38 @@ LogicalResult TurnIntegersOp::verify() {
   return success();
 }
 
+LogicalResult PairsOp::verify() {
+  if (getDim() != 0 && getDim() != 1)
+    return emitOpError() << "expects dim 0 or 1, got " << getDim();
+  auto dim = static_cast<size_t>(getDim());
+  SmallVector<int64_t> shape(typeOf(getTile()).getShape());
+  bool isEven = shape[dim] % 2 == 0;
+  shape[dim] /= 2;
+  if (!isEven || getType().getShape() != ArrayRef(shape))
+    return emitOpError() << "puts two elements of dim " << dim << " into a word, got " << getTile().getType() << " and "
+                         << getType();
+  return success();
+}
+
+static LogicalResult verifyMatrixRegisters(Operation *op, ArrayRef<uint64_t> numbers) {
+  constexpr uint64_t count = 8;
+  for (uint64_t number : numbers)
+    if (number >= count)
+      return op->emitOpError() << "names matrix register " << number << " of " << count;
+  return success();
+}
+
+static LogicalResult verifyMatrixMove(Operation *op, uint64_t number, MemRefType memory) {
+  constexpr int64_t columns = 16;
+  if (memory.getDimSize(1) < columns || memory.getElementTypeBitWidth() != 32)
+    return op->emitOpError() << "moves " << columns << " columns of f32 or i32, got " << memory;
+  return verifyMatrixRegisters(op, number);
+}
+
+LogicalResult MatrixLoadOp::verify() { return verifyMatrixMove(*this, getTo(), getMemory().getType()); }
+LogicalResult MatrixStoreOp::verify() { return verifyMatrixMove(*this, getFrom(), getMemory().getType()); }
+LogicalResult MatrixDotOp::verify() { return verifyMatrixRegisters(*this, {getSums(), getLhs(), getRhs()}); }
+
 LogicalResult LookupOp::verify() {
   if (failed(verifyElement(*this, getMemory(), getResult())))
     return failure();

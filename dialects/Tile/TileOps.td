@@ -201,6 +201,50 @@ def TurnIntegersOp : Tile_Op<"turn_integers", [Pure]> {
 //===-- Shared memory -------------------------------------------------------------------------------------------===//
 // A kernel with matmuls of large tiles prefetches the next tiles: copies run during the arithmetic.
 
+def PairsOp : Tile_Op<"pairs", [Pure]> {
+  let summary = "Puts neighbouring elements of 16 bits into words: of a column (dim 0) or of a row (dim 1)";
+  let description = [{
+    With `dim` 0, element (i, j) of the result holds the elements (2i, j) and (2i + 1, j), the first one in its lower half.
+    With `dim` 1 it holds (i, 2j) and (i, 2j + 1).
+
+    ```mlir
+    %words = tile.pairs %tile dim 0 : tensor<32x16xbf16> -> tensor<16x16xi32>
+    ```
+  }];
+  let arguments = (ins TileOf<[BF16]>:$tile, I64Attr:$dim);
+  let results = (outs Tile_I32:$result);
+  let assemblyFormat = "$tile `dim` $dim attr-dict `:` type($tile) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+// A processor's matrix registers (AMX: Intel's manual, volume 1, chapter "Intel AMX"). An op is an instruction. There are eight
+// registers of 16 rows and 16 columns of 32 bits each; a kernel's ops name them by number.
+
+class Tile_MatrixOp<string mnemonic> : Tile_Op<mnemonic, [MemoryEffects<[MemRead, MemWrite]>]> {
+  let hasVerifier = 1;
+}
+
+def MatrixLoadOp : Tile_MatrixOp<"matrix_load"> {
+  let summary = "Reads 16 x 16 elements of shared memory, from (row, column) on, into a matrix register";
+  let arguments = (ins I64Attr:$to, Tile_Shared:$memory, Index:$row, Index:$column);
+  let assemblyFormat = "$to `,` $memory `[` $row `,` $column `]` attr-dict `:` type($memory)";
+}
+
+def MatrixStoreOp : Tile_MatrixOp<"matrix_store"> {
+  let summary = "Writes a matrix register to 16 x 16 elements of shared memory, from (row, column) on";
+  let arguments = (ins I64Attr:$from, Tile_Shared:$memory, Index:$row, Index:$column);
+  let assemblyFormat = "$from `,` $memory `[` $row `,` $column `]` attr-dict `:` type($memory)";
+}
+
+def MatrixDotOp : Tile_MatrixOp<"matrix_dot"> {
+  let summary = "Adds the product of two matrix registers of pairs of bf16 to one of f32";
+  let description = [{
+    A row of `lhs` holds 32 elements, as `tile.pairs` with `dim` 1 makes them; a column of `rhs` does, with `dim` 0.
+  }];
+  let arguments = (ins I64Attr:$sums, I64Attr:$lhs, I64Attr:$rhs);
+  let assemblyFormat = "$sums `,` $lhs `,` $rhs attr-dict";
+}
+
 def SharedOp : Tile_Op<"shared", [MemoryEffects<[MemAlloc]>]> {
   let summary = "Memory that the lanes of a workgroup share for as long as the kernel runs";
   let description = [{

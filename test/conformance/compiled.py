@@ -43,7 +43,7 @@ def rounds_rows(tools, artifact):
     """Returns true if one of the artifact's targets multiplies packed integers without unpacking them, which rounds the
     left operand to 16 bits."""
     said = subprocess.run([f"{tools}/heddle-inspect", artifact, "--json"], check=True, capture_output=True, text=True).stdout
-    return any(target["name"] in ("cpu:x86-64-v3", "cpu:x86-64-v4-vnni") for target in json.loads(said)["targets"])
+    return any(target["name"] in ("cpu:x86-64-v3", "cpu:x86-64-v4-vnni", "cpu:x86-64-v4-amx") for target in json.loads(said)["targets"])
 
 
 def toml(value):

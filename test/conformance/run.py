@@ -30,7 +30,9 @@ SKIPPED = 77  # ctest's SKIP_RETURN_CODE
 SECONDS = 900  # limit for a case
 SWIFTSHADER = ("/usr/lib/chromium/vk_swiftshader_icd.json", "/opt/google/chrome/vk_swiftshader_icd.json")
 # Messages of programs on machines that lack what a case needs, by the case's tag: such a case is skipped.
-LACKING = {"matrices": r"multiplies cooperative matrices of 8 x 8, and '[^']*' has no such matrices",
+LACKING = {"amx": r"the processor lacks [^'\n]*AMX",
+           "avx512": r"the processor lacks [^'\n]*AVX512",
+           "matrices": r"multiplies cooperative matrices of 8 x 8, and '[^']*' has no such matrices",
            "new-spirv-val": r"Invalid capability operand: 6022"}
 # Files by others that this repository does not contain, by the tag of the cases that need them.
 FOLDERS = {"files": Path(os.environ.get("HEDDLE_MODELS") or SOURCE.parent / "shared" / "models"),

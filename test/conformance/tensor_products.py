@@ -30,7 +30,7 @@ DYNAMIC = [(384, 256, 128), (300, 192, 64)]
 COUNTS = (300, 33, 1)
 DECODING = [(33, 168, 320), (20, 130, 96), (12, 1164, 64), (70, 128, 288)]
 DECODING_COUNTS = (1, 2, 8, 9, 20, 70)
-PANELS = {"cpu:x86-64-v3": 8, "cpu:x86-64-v4-vnni": 16} # the columns of a panel, where integers are multiplied
+PANELS = {"cpu:x86-64-v3": 8, "cpu:x86-64-v4-vnni": 16, "cpu:x86-64-v4-amx": 16} # the columns of a panel, where integers are multiplied
 
 
 def write_entry(name, form, m, n, k, dynamic):

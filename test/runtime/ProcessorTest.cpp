@@ -11,11 +11,19 @@ namespace heddle::hal::cpu {
 namespace {
 
 TEST(ProcessorTest, targetsNeedTheirInstructionSets) {
-  Processor vnni{.name = "a processor", .architecture = "x86-64"};
+  Processor amx{.name = "a processor", .architecture = "x86-64"};
+  EXPECT_EQ(amx.bestTarget(), "cpu:x86-64-v4-amx");
+  EXPECT_GT(amx.suitability("cpu:x86-64-v4-amx"), amx.suitability("cpu:x86-64-v4-vnni"));
+
+  Processor vnni{.name = "a processor", .architecture = "x86-64", .missingForAmx = "AMX-TILE, AMX-BF16"};
   EXPECT_EQ(vnni.bestTarget(), "cpu:x86-64-v4-vnni");
+  EXPECT_EQ(vnni.obstacle("cpu:x86-64-v4-amx"), "the processor lacks AMX-TILE, AMX-BF16");
   EXPECT_GT(vnni.suitability("cpu:x86-64-v4-vnni"), vnni.suitability("cpu:x86-64-v4"));
 
-  Processor v4{.name = "a processor", .architecture = "x86-64", .missingForVnni = "AVX512VNNI"};
+  Processor v4{.name = "a processor",
+               .architecture = "x86-64",
+               .missingForVnni = "AVX512VNNI",
+               .missingForAmx = "AVX512VNNI, AMX-TILE, AMX-BF16"};
   EXPECT_EQ(v4.bestTarget(), "cpu:x86-64-v4");
   EXPECT_EQ(v4.obstacle("cpu:x86-64-v4-vnni"), "the processor lacks AVX512VNNI");
   EXPECT_GT(v4.suitability("cpu:x86-64-v4"), v4.suitability("cpu:x86-64-v3"));
@@ -26,7 +34,8 @@ TEST(ProcessorTest, targetsNeedTheirInstructionSets) {
   Processor v3{.name = "a processor",
                .architecture = "x86-64",
                .missingForV4 = "AVX512F, AVX512BW",
-               .missingForVnni = "AVX512F, AVX512BW"};
+               .missingForVnni = "AVX512F, AVX512BW",
+               .missingForAmx = "AVX512F, AVX512BW"};
   EXPECT_EQ(v3.bestTarget(), "cpu:x86-64-v3");
   EXPECT_EQ(v3.suitability("cpu:x86-64-v4"), 0u);
   EXPECT_EQ(v3.obstacle("cpu:x86-64-v4"), "the processor lacks AVX512F, AVX512BW");
@@ -36,7 +45,8 @@ TEST(ProcessorTest, targetsNeedTheirInstructionSets) {
                 .architecture = "x86-64",
                 .missingForV3 = "AVX2",
                 .missingForV4 = "AVX2",
-                .missingForVnni = "AVX2"};
+                .missingForVnni = "AVX2",
+                .missingForAmx = "AVX2"};
   EXPECT_EQ(old.bestTarget(), "");
 
   Processor arm{.name = "a processor", .architecture = "aarch64"};

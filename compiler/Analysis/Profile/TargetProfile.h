@@ -57,6 +57,8 @@ struct TargetProfile {
   /// each element of a vector: 8 (unsigned times signed), 16 (signed), or 0: none. Matmuls with few rows then multiply
   /// packed integers without converting them to f32.
   int64_t dotBits = 0;
+  /// What an instruction multiplies that takes bf16 operands from the matrix registers of a thread; none: all zeros.
+  MatrixShape matrixRegisters = {};
   /// Multiprocessors (or cores) of the device, each of which runs workgroups of its own; 0: not known.
   int64_t processors = 0;
 

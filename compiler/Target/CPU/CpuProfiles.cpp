@@ -14,8 +14,8 @@ constexpr Precision kPrecisions[] = {Precision::F32, Precision::BF16, Precision:
 
 /// A lane is a thread. It has the processor's registers: `registers` vectors of `vector` f32.
 constexpr TargetProfile makeProcessor(StringLiteral name, StringLiteral summary, StringLiteral chip, int64_t vector,
-                                      int64_t registers, bool masksTails, int64_t dotBits,
-                                      StringLiteral features = "") {
+                                      int64_t registers, bool masksTails, int64_t dotBits, StringLiteral features = "",
+                                      MatrixShape matrixRegisters = {}) {
   return {
       .name = name,
       .summary = summary,
@@ -30,6 +30,7 @@ constexpr TargetProfile makeProcessor(StringLiteral name, StringLiteral summary,
       .masksTails = masksTails,
       .weightPanel = kWeightPanel,
       .dotBits = dotBits,
+      .matrixRegisters = matrixRegisters,
       .simt = {.accumulators = vector * registers, .loadCost = 8, .shareCost = 4, .parallelGroups = 4},
       .attention = {.rows = 4, .keys = std::max<int64_t>(8, vector), .work = 4096},
       .elementwise = {.rows = 8, .runs = 4},
@@ -46,6 +47,9 @@ constexpr TargetProfile kProfiles[] = {
                   /*masksTails=*/true, /*dotBits=*/0),
     makeProcessor("cpu:x86-64-v4-vnni", "x86-64 with AVX-512 and VNNI (2019 on): vectors of 16 floats, dots of bytes",
                   "x86-64-v4", 16, 32, /*masksTails=*/true, /*dotBits=*/8, "+avx512vnni"),
+    makeProcessor("cpu:x86-64-v4-amx",
+                  "x86-64 with AVX-512, VNNI and AMX (2023 on): the same, and matrix registers for bf16", "x86-64-v4",
+                  16, 32, /*masksTails=*/true, /*dotBits=*/8, "+avx512vnni,+amx-tile,+amx-bf16", {16, 16, 32}),
     makeProcessor("cpu:aarch64", "64-bit ARM with NEON: vectors of 4 floats", "aarch64", 4, 32, /*masksTails=*/false,
                   /*dotBits=*/0),
 };

@@ -59,7 +59,14 @@ public:
     Block *entry = function.addEntryBlock(b);
     b.setInsertionPointToStart(entry);
     bindArguments(b, entry->getArgument(kBindings));
+    bool usesMatrices = kernel.walk([](tile::MatrixDotOp) { return WalkResult::interrupt(); }).wasInterrupted();
+    if (usesMatrices)
+      beginMatrices(b);
     loopOverWorkgroups(b);
+    if (usesMatrices) {
+      b.setInsertionPoint(entry->getTerminator());
+      call(b, "llvm.x86.tilerelease", {});
+    }
     return convert();
   }
 
@@ -95,6 +102,24 @@ private:
       auto cast = UnrealizedConversionCastOp::create(b, argument.getType(), bound);
       argument.replaceAllUsesWith(cast.getResult(0));
     }
+  }
+
+  static void call(OpBuilder &b, StringRef intrinsic, ValueRange operands) {
+    LLVM::CallIntrinsicOp::create(b, b.getUnknownLoc(), b.getStringAttr(intrinsic), operands);
+  }
+
+  /// Gives each of AMX's eight registers 16 rows of 64 bytes (Intel's manual, volume 1, "Tile configuration").
+  static void beginMatrices(ImplicitLocOpBuilder &b) {
+    constexpr uint64_t palette = 1, rows = 0x1010101010101010, bytesOfRows = 0x0040004000400040;
+    constexpr uint64_t words[] = {palette, 0, bytesOfRows, bytesOfRows, 0, 0, rows, 0};
+    Type pointer = LLVM::LLVMPointerType::get(b.getContext()), word = b.getI64Type();
+    Value configuration = LLVM::AllocaOp::create(b, pointer, word, llvmNumber(b, b.getLoc(), word, std::size(words)));
+    for (auto [i, value] : llvm::enumerate(words)) {
+      Value place =
+          LLVM::GEPOp::create(b, pointer, word, configuration, ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
+      LLVM::StoreOp::create(b, llvmNumber(b, b.getLoc(), word, static_cast<int64_t>(value)), place);
+    }
+    call(b, "llvm.x86.ldtilecfg", configuration);
   }
 
   /// Wraps the kernel in a loop over the workgroups `first` to `first + count - 1`. x varies fastest.
@@ -179,7 +204,7 @@ private:
     ub::populateUBToLLVMConversionPatterns(converter, patterns);
     populateMatrixPatterns(converter, patterns, VectorAlignment::OfElement);
     patterns.add<LowerShared>(converter, context, function.getArgument(kScratch));
-    patterns.add<LowerIntegerDot>(converter, context);
+    patterns.add<LowerIntegerDot, LowerMatrixLoad, LowerMatrixStore, LowerMatrixDot>(converter, context);
     ConversionTarget target(*context);
     target.addLegalDialect<LLVM::LLVMDialect>();
     // The memory patterns look at the ops that compute the indices, so one conversion must hold all patterns: it erases
@@ -222,6 +247,53 @@ private:
       auto product = LLVM::CallIntrinsicOp::create(
           rewriter, op.getLoc(), op.getType(), rewriter.getStringAttr("llvm.x86.avx2.pmadd.wd"), ValueRange{lhs, rhs});
       rewriter.replaceOpWithNewOp<LLVM::AddOp>(op, adaptor.getAccumulator(), product.getResult(0));
+      return success();
+    }
+  };
+
+  static Value registerNumber(OpBuilder &b, Location loc, uint64_t number) {
+    return llvmNumber(b, loc, b.getI8Type(), static_cast<int64_t>(number));
+  }
+
+  /// AMX's load or store of a register: its number, the address of the first row, and the bytes from row to row.
+  template <typename Op>
+  static void lowerMatrixMove(Op op, uint64_t number, Value memory, StringRef intrinsic,
+                              ConversionPatternRewriter &rewriter) {
+    MemRefType type = op.getMemory().getType();
+    Value address = addressOf(rewriter, op.getLoc(), type, memory, {op.getRow(), op.getColumn()});
+    int64_t bytes = tile::getRowStride(type) * type.getElementTypeBitWidth() / 8;
+    call(rewriter, intrinsic,
+         {registerNumber(rewriter, op.getLoc(), number), address,
+          llvmNumber(rewriter, op.getLoc(), rewriter.getI64Type(), bytes)});
+    rewriter.eraseOp(op);
+  }
+
+  struct LowerMatrixLoad : OpConversionPattern<tile::MatrixLoadOp> {
+    using OpConversionPattern::OpConversionPattern;
+    LogicalResult matchAndRewrite(tile::MatrixLoadOp op, OpAdaptor adaptor,
+                                  ConversionPatternRewriter &rewriter) const override {
+      lowerMatrixMove(op, op.getTo(), adaptor.getMemory(), "llvm.x86.tileloadd64", rewriter);
+      return success();
+    }
+  };
+
+  struct LowerMatrixStore : OpConversionPattern<tile::MatrixStoreOp> {
+    using OpConversionPattern::OpConversionPattern;
+    LogicalResult matchAndRewrite(tile::MatrixStoreOp op, OpAdaptor adaptor,
+                                  ConversionPatternRewriter &rewriter) const override {
+      lowerMatrixMove(op, op.getFrom(), adaptor.getMemory(), "llvm.x86.tilestored64", rewriter);
+      return success();
+    }
+  };
+
+  struct LowerMatrixDot : OpConversionPattern<tile::MatrixDotOp> {
+    using OpConversionPattern::OpConversionPattern;
+    LogicalResult matchAndRewrite(tile::MatrixDotOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
+      SmallVector<Value> numbers;
+      for (uint64_t number : {op.getSums(), op.getLhs(), op.getRhs()})
+        numbers.push_back(registerNumber(rewriter, op.getLoc(), number));
+      call(rewriter, "llvm.x86.tdpbf16ps", numbers);
+      rewriter.eraseOp(op);
       return success();
     }
   };

@@ -11,6 +11,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 namespace heddle::hal::cpu {
@@ -34,6 +36,12 @@ uint32_t savedRegisters() {
   uint32_t low = 0, high = 0;
   __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   return low;
+}
+
+// Asks Linux for room to save AMX's registers, which a process does not have at first. Holds for all of its threads.
+bool allowsTiles() {
+  constexpr long requestPermission = 0x1023, tileData = 18; // ARCH_REQ_XCOMP_PERM; the bit of XCR0
+  return syscall(SYS_arch_prctl, requestPermission, tileData) == 0;
 }
 
 std::string brand() {
@@ -78,6 +86,13 @@ Processor detect() {
     list(processor.missingForV4, (saved & zmm) == zmm, "an operating system that saves AVX-512's registers");
   processor.missingForVnni = processor.missingForV4;
   list(processor.missingForVnni, extended.ecx & bit_AVX512VNNI, "AVX512VNNI");
+  processor.missingForAmx = processor.missingForVnni;
+  constexpr uint32_t amxBf16 = 1 << 22, amxTile = 1 << 24; // GCC and Clang have other names for these bits
+  bool hasTiles = extended.edx & amxTile;
+  list(processor.missingForAmx, hasTiles, "AMX-TILE");
+  list(processor.missingForAmx, extended.edx & amxBf16, "AMX-BF16");
+  if (hasTiles)
+    list(processor.missingForAmx, savesAny && allowsTiles(), "an operating system that saves AMX's registers");
   return processor;
 }
 
@@ -112,7 +127,8 @@ struct Target {
 constexpr Target kTargets[] = {{"cpu:aarch64", "aarch64", nullptr},
                                {"cpu:x86-64-v3", "x86-64", &Processor::missingForV3},
                                {"cpu:x86-64-v4", "x86-64", &Processor::missingForV4},
-                               {"cpu:x86-64-v4-vnni", "x86-64", &Processor::missingForVnni}};
+                               {"cpu:x86-64-v4-vnni", "x86-64", &Processor::missingForVnni},
+                               {"cpu:x86-64-v4-amx", "x86-64", &Processor::missingForAmx}};
 
 } // namespace
 

@@ -11,8 +11,8 @@ namespace heddle::hal::cpu {
 struct Processor {
   std::string name;              // "AMD EPYC 7763 64-Core Processor"
   std::string_view architecture; // "x86-64", "aarch64"; empty: Heddle has no target for it
-  // "AVX2, FMA": the missing sets of x86-64-v3, x86-64-v4 and x86-64-v4-vnni
-  std::string missingForV3 = {}, missingForV4 = {}, missingForVnni = {};
+  // "AVX2, FMA": the missing sets of x86-64-v3, x86-64-v4, x86-64-v4-vnni and x86-64-v4-amx
+  std::string missingForV3 = {}, missingForV4 = {}, missingForVnni = {}, missingForAmx = {};
 
   // Returns this machine's processor.
   static const Processor &get();

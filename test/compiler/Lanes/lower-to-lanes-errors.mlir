@@ -364,3 +364,13 @@ tile.func @producers() attributes {workgroup = 256 : i64, producers = 128 : i64,
   tile.wait 0
   tile.return
 }
+
+// -----
+
+#vectors = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 1>
+tile.func @pairs() attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 1 : i64} {
+  %t = arith.constant dense<1.0> : tensor<2x16xbf16, #vectors>
+  // expected-error @+1 {{puts pairs of registers into registers of as many words, only in workgroups of one lane}}
+  %0 = tile.pairs %t dim 0 : tensor<2x16xbf16, #vectors> -> tensor<1x16xi32, #vectors>
+  tile.return
+}

@@ -763,3 +763,67 @@ tile.func @changed(%n: index) attributes {workgroup = 1 : i64, mapping = #tile.m
   }
   tile.return
 }
+
+// -----
+
+func.func @pairsOfDim(%t: tensor<32x16xbf16>) {
+  // expected-error @+1 {{expects dim 0 or 1, got 2}}
+  %0 = tile.pairs %t dim 2 : tensor<32x16xbf16> -> tensor<16x16xi32>
+  return
+}
+
+// -----
+
+func.func @pairsOfOddRows(%t: tensor<33x16xbf16>) {
+  // expected-error @+1 {{puts two elements of dim 0 into a word, got 'tensor<33x16xbf16>' and 'tensor<16x16xi32>'}}
+  %0 = tile.pairs %t dim 0 : tensor<33x16xbf16> -> tensor<16x16xi32>
+  return
+}
+
+// -----
+
+func.func @pairsOfColumns(%t: tensor<32x16xbf16>) {
+  // expected-error @+1 {{puts two elements of dim 1 into a word, got 'tensor<32x16xbf16>' and 'tensor<16x16xi32>'}}
+  %0 = tile.pairs %t dim 1 : tensor<32x16xbf16> -> tensor<16x16xi32>
+  return
+}
+
+// -----
+
+func.func @ninthMatrix(%m: memref<32x16xi32>, %i: index) {
+  // expected-error @+1 {{names matrix register 8 of 8}}
+  tile.matrix_load 8, %m[%i, %i] : memref<32x16xi32>
+  return
+}
+
+// -----
+
+func.func @storesNinthMatrix(%m: memref<32x16xf32>, %i: index) {
+  // expected-error @+1 {{names matrix register 8 of 8}}
+  tile.matrix_store 8, %m[%i, %i] : memref<32x16xf32>
+  return
+}
+
+// -----
+
+func.func @multipliesNinthMatrix() {
+  // expected-error @+1 {{names matrix register 9 of 8}}
+  tile.matrix_dot 0, 4, 9
+  return
+}
+
+// -----
+
+func.func @narrowMatrix(%m: memref<32x8xi32>, %i: index) {
+  // expected-error @+1 {{moves 16 columns of f32 or i32, got 'memref<32x8xi32>'}}
+  tile.matrix_load 4, %m[%i, %i] : memref<32x8xi32>
+  return
+}
+
+// -----
+
+func.func @matrixOfHalves(%m: memref<32x32xbf16>, %i: index) {
+  // expected-error @+1 {{moves 16 columns of f32 or i32, got 'memref<32x32xbf16>'}}
+  tile.matrix_store 0, %m[%i, %i] : memref<32x32xbf16>
+  return
+}

@@ -140,6 +140,21 @@ tile.func @warpgroups(%row: index)
   tile.return
 }
 
+// CHECK-LABEL: func.func @matrices
+func.func @matrices(%t: tensor<32x16xbf16>, %m: memref<32x16xi32>, %f: memref<32x32xf32>, %i: index) {
+  // CHECK: tile.pairs %{{.*}} dim 0 : tensor<32x16xbf16> -> tensor<16x16xi32>
+  %a = tile.pairs %t dim 0 : tensor<32x16xbf16> -> tensor<16x16xi32>
+  // CHECK: tile.pairs %{{.*}} dim 1 : tensor<32x16xbf16> -> tensor<32x8xi32>
+  %b = tile.pairs %t dim 1 : tensor<32x16xbf16> -> tensor<32x8xi32>
+  // CHECK: tile.matrix_load 4, %{{.*}}[%{{.*}}, %{{.*}}] : memref<32x16xi32>
+  tile.matrix_load 4, %m[%i, %i] : memref<32x16xi32>
+  // CHECK: tile.matrix_dot 0, 4, 6
+  tile.matrix_dot 0, 4, 6
+  // CHECK: tile.matrix_store 0, %{{.*}}[%{{.*}}, %{{.*}}] : memref<32x32xf32>
+  tile.matrix_store 0, %f[%i, %i] : memref<32x32xf32>
+  return
+}
+
 // CHECK-LABEL: func.func @integers
 func.func @integers(%n: tensor<4x32xi32>, %m: memref<?x8xi32>, %h: memref<?x16xi32>, %i: index, %l: tensor<4x8xi32>, %w: tensor<2x32xi32>, %s: tensor<4x16xi32>, %v: vector<16xi32>) {
   // CHECK: tile.store_digits %{{.*}}, %{{.*}}[%{{.*}}] bits 8 packed 4 : tensor<4x32xi32>, memref<?x8xi32>

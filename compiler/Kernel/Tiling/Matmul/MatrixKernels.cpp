@@ -38,6 +38,12 @@ RightSide rightSideOf(const KernelEmitter &emitter, Value rhs) {
           .isOfIntegers = IntegerProduct::isPossible(emitter.getProfile(), unpacked, /*isTransposed=*/false)};
 }
 
+/// Returns true if matrix registers multiply the operands of a matmul.
+bool isOfPairs(const KernelEmitter &emitter, Value lhs, Value rhs) {
+  return emitter.getProfile().matrixRegisters.depth > 0 && typeOf(lhs).getElementType().isBF16() &&
+         typeOf(rhs).getElementType().isBF16();
+}
+
 /// Moves the rows or the columns of a place.
 void move(KernelEmitter &emitter, Value &first, Value &limit, Value by) {
   first = emitter.add(first, by);
@@ -53,7 +59,8 @@ template <typename Op> MatmulShape shapeOf(Op op, const Matrix &result, KernelEm
           .contracted = op.getTransposeLhs() ? *Matrix::of(lhs) : columnsOf(*Matrix::of(lhs)),
           .result = result,
           .tensorBits = emitter.usesTensorCores(op, op.getLhs()) ? lhs.getElementTypeBitWidth() : 0,
-          .rhs = rightSideOf(emitter, op.getRhs())};
+          .rhs = rightSideOf(emitter, op.getRhs()),
+          .isOfPairs = isOfPairs(emitter, op.getLhs(), op.getRhs())};
 }
 
 struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
@@ -189,6 +196,7 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
     shape.moved = llvm::any_of(products, hasMovedRows);
     for (MatmulOp product : products) {
       RightSide own = rightSideOf(emitter, product.getRhs());
+      shape.isOfPairs &= isOfPairs(emitter, product.getLhs(), product.getRhs());
       shape.rhs.panel = std::max(shape.rhs.panel, own.panel);
       if (own.group)
         shape.rhs.group = std::gcd(shape.rhs.group.value_or(0), *own.group);

@@ -33,10 +33,9 @@ bool PackedProduct::isWorthIt(const TargetProfile &profile, int64_t rows, bool o
   return profile.registers > 0 && rows >= (ofGroup ? kFewestRowsOfGroup : kFewestRows);
 }
 
-PackedProduct::PackedProduct(KernelEmitter &emitter, const MatmulShape &shape) : TileProduct(emitter, shape.result) {
-  emitter.setMapping(tile::LaneMapping::Columns);
+PackedProduct::Packing PackedProduct::packingOf(KernelEmitter &emitter, const MatmulShape &shape) {
   emitter.setWholeVector();
-  packStep = std::max(kStep, emitter.getVector());
+  const Matrix &result = shape.result;
   int64_t maximumRows = emitter.maximumRows(result), vector = emitter.getVector();
   bool isUsuallySmall = result.isDynamic() && maximumRows <= kSequences;
   MatrixTile part = emitter.chooseTile({.m = isUsuallySmall ? std::min(maximumRows, kUsualSequences) : maximumRows,
@@ -45,8 +44,24 @@ PackedProduct::PackedProduct(KernelEmitter &emitter, const MatmulShape &shape) :
                                         .vector = vector,
                                         .transposeLhs = shape.transposeLhs,
                                         .transposeRhs = false});
-  rows = part.whole, columns = part.distributed;
-  packColumns = std::gcd(columns, shape.rhs.panel);
+  // Rows of the result that begin at no multiple of a vector are written from memory, in long runs.
+  return {.rows = part.whole,
+          .columns = part.distributed,
+          .depth = kDepth,
+          .step = std::max(kStep, vector),
+          .columnsAtOnce = std::gcd(part.distributed, shape.rhs.panel),
+          .keepsSums = result.columns % vector != 0};
+}
+
+PackedProduct::PackedProduct(KernelEmitter &emitter, const MatmulShape &shape)
+    : PackedProduct(emitter, shape, packingOf(emitter, shape)) {}
+
+PackedProduct::PackedProduct(KernelEmitter &emitter, const MatmulShape &shape, const Packing &packing)
+    : TileProduct(emitter, shape.result), packing(packing) {
+  emitter.setMapping(tile::LaneMapping::Columns);
+  emitter.setWholeVector();
+  int64_t rows = packing.rows, columns = packing.columns;
+  int64_t maximumRows = emitter.maximumRows(result), vector = emitter.getVector();
   int64_t down = llvm::divideCeil(maximumRows, rows), across = llvm::divideCeil(result.columns, columns);
   auto blocksOf = [](int64_t extent, int64_t block) { return static_cast<int64_t>(llvm::divideCeil(extent, block)); };
   bool hasMany = !result.isDynamic() ||
@@ -78,10 +93,10 @@ void PackedProduct::place(Value row, Value column, Value rowLimit) {
 }
 
 /// Allocates rows of an odd number of cache lines, so that rows below each other fall into different sets of a cache.
-Value PackedProduct::scratch(Value &memory, int64_t rows, int64_t columns) {
+Value PackedProduct::scratch(Value &memory, int64_t rows, int64_t columns, Type element) {
   constexpr int64_t line = 16;
   if (!memory)
-    memory = emitter.sharedTile(emitter.tileType(rows, (llvm::divideCeil(columns, line) | 1) * line));
+    memory = emitter.sharedTile(emitter.tileType(rows, (llvm::divideCeil(columns, line) | 1) * line, element));
   return memory;
 }
 
@@ -94,14 +109,15 @@ void PackedProduct::forRows(int64_t step, function_ref<void(Value)> body) {
 }
 
 void PackedProduct::forTiles(function_ref<void(const Place &)> body) {
-  forColumns(columns, [&](Value column) { forRows(rows, [&](Value row) { body(tileAt(row, column)); }); });
+  forColumns(packing.columns,
+             [&](Value column) { forRows(packing.rows, [&](Value row) { body(tileAt(row, column)); }); });
 }
 
 Place PackedProduct::tileAt(Value row, Value column) const {
-  Place tile{row, column, rows, columns, {}, {}};
-  if (isOfGroup || result.isDynamic() || result.rows % rows != 0)
+  Place tile{row, column, packing.rows, packing.columns, {}, {}};
+  if (isOfGroup || result.isDynamic() || result.rows % packing.rows != 0)
     tile.rowLimit = block.rowLimit ? block.rowLimit : emitter.rowsOf(result);
-  if (result.columns % columns != 0)
+  if (result.columns % packing.columns != 0)
     tile.columnLimit = emitter.index(result.columns);
   return tile;
 }
@@ -121,9 +137,10 @@ SmallVector<Value> PackedProduct::zeros(bool withSums) {
   if (!withSums)
     return {};
   scratch(rowSums, 1, block.columns);
-  forColumns(columns, [&](Value column) {
+  forColumns(packing.columns, [&](Value column) {
     Value inBlock = emitter.builder().createOrFold<arith::SubIOp>(column, block.column);
-    tile::StoreOp::create(emitter.builder(), emitter.constant(1, columns, 0), rowSums, emitter.index(0), inBlock);
+    tile::StoreOp::create(emitter.builder(), emitter.constant(1, packing.columns, 0), rowSums, emitter.index(0),
+                          inBlock);
   });
   return {};
 }
@@ -136,12 +153,13 @@ void PackedProduct::needSums() {
   scratch(tileSums, block.rows, block.columns);
   forTiles([&](const Place &tile) {
     Place place = sumsAt(tile);
-    tile::StoreOp::create(emitter.builder(), emitter.constant(rows, columns, 0), tileSums, place.row, place.column);
+    tile::StoreOp::create(emitter.builder(), emitter.constant(tile.rows, tile.columns, 0), tileSums, place.row,
+                          place.column);
   });
 }
 
 void PackedProduct::forDepth(Value length, function_ref<void(Value)> body) {
-  emitter.loop(emitter.index(0), length, packStep, kDepth, body);
+  emitter.loop(emitter.index(0), length, packing.step, packing.depth, body);
 }
 
 SmallVector<Value> PackedProduct::accumulate(const MatmulOperands &operands, const DepthRange &range, ValueRange) {
@@ -151,11 +169,11 @@ SmallVector<Value> PackedProduct::accumulate(const MatmulOperands &operands, con
   Value origin = isConstantIntValue(range.begin, 0) ? Value() : range.begin;
   Value depth = b.createOrFold<arith::SubIOp>(range.end, range.begin);
   bool isStatic = getConstantIntValue(depth).has_value();
-  bool isWhole = isStatic && range.depth % packStep == 0;
+  bool isWhole = isStatic && range.depth % packing.step == 0;
   // Rows of narrower elements or of windows are read in place only if whole vectors lie side by side.
   auto type = cast<RankedTensorType>(operands.lhs.getType());
   bool isUnfolded = isa_and_nonnull<UnfoldOp>(operands.lhs.getDefiningOp());
-  bool readsLhs = !operands.transposeLhs &&
+  bool readsLhs = packing.readsLhs && !operands.transposeLhs &&
                   (isWhole ? isUnfolded || emitter.isInMemory(operands.lhs)
                            : !isUnfolded && emitter.isInMemory(operands.lhs) && type.getElementTypeBitWidth() == 32);
   auto pack = [&](Value first, Value length, Value depthLimit) {
@@ -164,19 +182,18 @@ SmallVector<Value> PackedProduct::accumulate(const MatmulOperands &operands, con
     if (part->packsLhs)
       packLhs();
   };
-  // Rows of the result that begin at no multiple of a vector are written from memory, in long runs.
-  bool isInMemory = range.depth > kDepth || result.columns % emitter.getVector() != 0;
+  bool isInMemory = packing.keepsSums || range.depth > packing.depth;
   if (isInMemory)
     needSums();
   // The depth that the loop covers. A single part needs no loop. A last part that needs zeros follows the loop.
   int64_t inLoop = isInMemory ? range.depth : 0;
   if (isStatic && !isWhole)
-    inLoop = range.depth / kDepth * kDepth;
+    inLoop = range.depth / packing.depth * packing.depth;
   if (inLoop > 0) {
     Value end = inLoop < range.depth ? emitter.index(inLoop) : depth;
-    emitter.loop(emitter.index(0), end, kDepth, inLoop, [&](Value first) {
-      Value length = emitter.index(kDepth);
-      if (!isStatic || inLoop % kDepth != 0)
+    emitter.loop(emitter.index(0), end, packing.depth, inLoop, [&](Value first) {
+      Value length = emitter.index(packing.depth);
+      if (!isStatic || inLoop % packing.depth != 0)
         length = b.createOrFold<arith::MinSIOp>(b.createOrFold<arith::SubIOp>(end, first), length);
       pack(first, length, isStatic ? Value() : end);
       addPart();
@@ -192,47 +209,55 @@ void PackedProduct::addPart() {
   if (!part)
     return;
   needSums();
-  forTiles([&](const Place &tile) {
-    Place place = sumsAt(tile);
-    Value sums = multiply(tile, emitter.load(tileSums, place, Padding::Any));
-    tile::StoreOp::create(emitter.builder(), sums, tileSums, place.row, place.column);
-  });
+  forTiles([&](const Place &tile) { addTile(tile); });
   part.reset();
+}
+
+void PackedProduct::addTile(const Place &tile) {
+  Place place = sumsAt(tile);
+  Value sums = multiply(tile, emitter.load(tileSums, place, Padding::Any));
+  tile::StoreOp::create(emitter.builder(), sums, tileSums, place.row, place.column);
 }
 
 /// The step of the K dimension that is `inPart` behind the begin of the part.
 DepthStep PackedProduct::stepAt(Value inPart) const {
   auto fromOrigin = [&](Value k) { return k && part->origin ? emitter.add(k, part->origin) : k; };
-  return {fromOrigin(emitter.add(part->first, inPart)), packStep, fromOrigin(part->depthLimit)};
+  return {fromOrigin(emitter.add(part->first, inPart)), packing.step, fromOrigin(part->depthLimit)};
+}
+
+// The loops read along the matrix's rows.
+void PackedProduct::forRhs(function_ref<void(Value, Value)> pack) {
+  auto forAll = [&](function_ref<void(Value)> body) { forDepth(part->length, body); };
+  if (part->operands.transposeRhs)
+    forColumns(packing.columnsAtOnce, [&](Value column) { forAll([&](Value inPart) { pack(inPart, column); }); });
+  else
+    forAll([&](Value inPart) { forColumns(packing.columnsAtOnce, [&](Value column) { pack(inPart, column); }); });
+}
+
+void PackedProduct::sumRows(Value part, Value inBlock) {
+  if (!rowSums)
+    return;
+  Value zero = emitter.index(0);
+  Value before = emitter.load(rowSums, {zero, inBlock, 1, packing.columnsAtOnce, {}, {}}, Padding::Any);
+  Value sum = arith::AddFOp::create(emitter.builder(), before, emitter.reduce(tile::Combine::Sum, part, 0));
+  tile::StoreOp::create(emitter.builder(), sum, rowSums, zero, inBlock);
 }
 
 void PackedProduct::packRhs() {
   auto &b = emitter.builder();
   const MatmulOperands &operands = part->operands;
-  Value length = part->length;
-  scratch(rhsPanels, kDepth, block.columns);
-  bool turns = operands.transposeRhs;
-  auto read = [&](const DepthStep &step, Place tile) {
-    tile.columns = packColumns;
+  scratch(rhsPanels, packing.depth, block.columns);
+  forRhs([&](Value inPart, Value column) {
+    DepthStep step = stepAt(inPart);
+    Place tile = tileAt(block.row, column);
+    tile.columns = packing.columnsAtOnce;
     Place place = operands.rhsAt(emitter, tile, step);
-    return emitter.widen(turns ? emitter.evaluateTransposed(operands.rhs, place, step.padding())
-                               : emitter.evaluate(operands.rhs, place, step.padding()));
-  };
-  auto pack = [&](Value inBlock, Value column) {
-    Value zero = emitter.index(0), target = b.createOrFold<arith::SubIOp>(column, block.column);
-    Value part = read(stepAt(inBlock), tileAt(block.row, column));
-    tile::StoreOp::create(b, part, rhsPanels, inBlock, target);
-    if (!rowSums)
-      return;
-    Value before = emitter.load(rowSums, {zero, target, 1, packColumns, {}, {}}, Padding::Any);
-    Value sum = arith::AddFOp::create(b, before, emitter.reduce(tile::Combine::Sum, part, 0));
-    tile::StoreOp::create(b, sum, rowSums, zero, target);
-  };
-  // The loops read along the matrix's rows.
-  if (turns)
-    forColumns(packColumns, [&](Value column) { forDepth(length, [&](Value inBlock) { pack(inBlock, column); }); });
-  else
-    forDepth(length, [&](Value inBlock) { forColumns(packColumns, [&](Value column) { pack(inBlock, column); }); });
+    Value part = emitter.widen(operands.transposeRhs ? emitter.evaluateTransposed(operands.rhs, place, step.padding())
+                                                     : emitter.evaluate(operands.rhs, place, step.padding()));
+    Value inBlock = b.createOrFold<arith::SubIOp>(column, block.column);
+    tile::StoreOp::create(b, part, rhsPanels, inPart, inBlock);
+    sumRows(part, inBlock);
+  });
 }
 
 void PackedProduct::packLhs() {
@@ -241,7 +266,7 @@ void PackedProduct::packLhs() {
   Value length = part->length;
   if (operands.transposeLhs) {
     int64_t runs = 2 * emitter.getVector(); // columns at a time
-    scratch(lhsPanels, kDepth, llvm::alignTo(block.rows, runs));
+    scratch(lhsPanels, packing.depth, llvm::alignTo(block.rows, runs));
     bool isCut = result.isDynamic() || result.rows % runs != 0 || block.rows % runs != 0;
     Value limit = isCut ? emitter.rowsOf(result) : Value();
     forDepth(length, [&](Value inBlock) {
@@ -255,8 +280,8 @@ void PackedProduct::packLhs() {
     });
     return;
   }
-  scratch(lhsPanels, block.rows, kDepth);
-  forRows(rows, [&](Value row) {
+  scratch(lhsPanels, block.rows, packing.depth);
+  forRows(packing.rows, [&](Value row) {
     Place tile = tileAt(row, block.column);
     std::optional<MovedRows> moved;
     if (auto unfold = operands.lhs.getDefiningOp<UnfoldOp>())
@@ -280,16 +305,16 @@ Value PackedProduct::multiply(const Place &tile, Value sums) {
   auto left = [&](Value k) -> Value {
     if (part->packsLhs)
       return emitter.load(lhsPanels,
-                          operands.transposeLhs ? Place{k, inBlock.row, kStep, rows, {}, {}}
-                                                : Place{inBlock.row, k, rows, kStep, {}, {}},
+                          operands.transposeLhs ? Place{k, inBlock.row, kStep, packing.rows, {}, {}}
+                                                : Place{inBlock.row, k, packing.rows, kStep, {}, {}},
                           Padding::Any);
     Place place = operands.lhsAt(tile, {emitter.add(part->first, k), kStep, {}});
     return emitter.widen(moved ? moved->read(place, Padding::Any)
                                : emitter.evaluate(operands.lhs, place, Padding::Any));
   };
   return emitter.loop(
-      emitter.index(0), part->length, kStep, kDepth, sums, [&](Value k, ValueRange state) -> SmallVector<Value> {
-        Value right = emitter.load(rhsPanels, {k, inBlock.column, kStep, columns, {}, {}}, Padding::Any);
+      emitter.index(0), part->length, kStep, packing.depth, sums, [&](Value k, ValueRange state) -> SmallVector<Value> {
+        Value right = emitter.load(rhsPanels, {k, inBlock.column, kStep, packing.columns, {}, {}}, Padding::Any);
         return {dot(emitter, left(k), right, state[0], operands.transposeLhs)};
       })[0];
 }
@@ -302,13 +327,13 @@ void PackedProduct::beginTiles() {
     return loop.getInductionVar();
   };
   if (!hasSums) {
-    Value column = begin(block.column, columnEnd, columns);
-    tile = tileAt(begin(block.row, rowEnd, rows), column);
+    Value column = begin(block.column, columnEnd, packing.columns);
+    tile = tileAt(begin(block.row, rowEnd, packing.rows), column);
     return;
   }
   // Row by row, so that the result is written in long runs, wherever its rows begin.
   addPart();
-  Value row = begin(block.row, rowEnd, 1), column = begin(block.column, columnEnd, columns);
+  Value row = begin(block.row, rowEnd, 1), column = begin(block.column, columnEnd, packing.columns);
   tile = tileAt(row, column);
   tile.rows = 1, tile.rowLimit = {};
 }
@@ -317,7 +342,7 @@ SmallVector<Value> PackedProduct::finish(ValueRange) {
   beginTiles();
   Place place = sumsAt(tile);
   SmallVector<Value> all{hasSums ? emitter.load(tileSums, place, Padding::Any)
-                                 : multiply(tile, emitter.constant(rows, columns, 0))};
+                                 : multiply(tile, emitter.constant(packing.rows, packing.columns, 0))};
   if (rowSums)
     all.push_back(emitter.load(rowSums, {emitter.index(0), place.column, 1, tile.columns, {}, {}}, Padding::Any));
   part.reset();

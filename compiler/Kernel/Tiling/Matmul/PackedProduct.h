@@ -25,8 +25,19 @@ public:
   /// The tiles have one row each if the sums are in memory.
   SmallVector<Value> finish(ValueRange state) override;
 
-private:
-  Value scratch(Value &memory, int64_t rows, int64_t columns);
+protected:
+  /// How operands are packed.
+  struct Packing {
+    int64_t rows, columns; // of a tile of the result
+    int64_t depth;         // that is packed before it is multiplied
+    int64_t step;          // depth that is read at a time
+    int64_t columnsAtOnce; // columns of the right side that are read at a time: they lie in one of its panels
+    bool keepsSums;        // sums are always in memory
+    bool readsLhs = true;  // the left side is not packed if it can be read in place
+  };
+  PackedProduct(KernelEmitter &emitter, const MatmulShape &shape, const Packing &packing);
+
+  Value scratch(Value &memory, int64_t rows, int64_t columns, Type element = {});
   void forColumns(int64_t step, function_ref<void(Value)> body);
   void forRows(int64_t step, function_ref<void(Value)> body);
   void forTiles(function_ref<void(const Place &)> body);
@@ -34,12 +45,16 @@ private:
   Place tileAt(Value row, Value column) const;
   Place sumsAt(const Place &tile) const;
   DepthStep stepAt(Value inPart) const;
-  void packRhs();
-  void packLhs();
-  void needSums();
-  void addPart();
-  Value multiply(const Place &tile, Value sums);
-  void beginTiles();
+  /// Packs the part of a side.
+  virtual void packRhs();
+  virtual void packLhs();
+  /// Adds the product of the packed part to the sums of a tile in memory.
+  virtual void addTile(const Place &tile);
+  /// Calls `pack` for all of the right side's part, in the order in which the side lies in memory: at a depth in the part,
+  /// and a column of the result.
+  void forRhs(function_ref<void(Value, Value)> pack);
+  /// Adds the rows of a tile to the sums of the right side's rows, if they are wanted.
+  void sumRows(Value part, Value inBlock);
 
   /// A part of the depth whose operands are packed, and whose product is not in the sums yet. If no sums are in memory,
   /// its product is computed in the loops of `beginTiles`.
@@ -51,14 +66,20 @@ private:
     bool packsLhs;
   };
 
-  int64_t rows, columns;   // of a register tile
-  int64_t packStep;        // depth that is packed at a time
-  int64_t packColumns;     // columns of the right operand that are packed at a time: they lie in one of its panels
+  Packing packing;
+  Value tileSums, rowSums, rhsPanels, lhsPanels;
+  std::optional<Part> part;
+
+private:
+  static Packing packingOf(KernelEmitter &emitter, const MatmulShape &shape);
+  void needSums();
+  void addPart();
+  Value multiply(const Place &tile, Value sums);
+  void beginTiles();
+
   Value rowEnd, columnEnd; // ends of the block
   bool isOfGroup = false;  // the block ends where a group of rows does, which may be within a tile
-  Value tileSums, rowSums, rhsPanels, lhsPanels;
-  bool hasSums = false; // whether `tileSums` holds the sums
-  std::optional<Part> part;
+  bool hasSums = false;    // whether `tileSums` holds the sums
 };
 
 } // namespace mlir::heddle

@@ -1,6 +1,6 @@
 #include "compiler/Kernel/Tiling/Matmul/ProductFrame.h"
 
-#include "compiler/Kernel/Tiling/Matmul/PackedProduct.h"
+#include "compiler/Kernel/Tiling/Matmul/PairedProduct.h"
 #include "compiler/Kernel/Tiling/Matmul/RegisterProduct.h"
 #include "compiler/Kernel/Tiling/Matmul/StreamedProduct.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -24,7 +24,8 @@ ProductFrame::ProductFrame(KernelEmitter &emitter, MatmulShape shape)
   if (StreamedProduct::isWorthIt(emitter, shape, rows, elements))
     product = std::make_unique<StreamedProduct>(emitter, shape, rows);
   else if (PackedProduct::isWorthIt(emitter.getProfile(), rows, /*ofGroup=*/bool(ofRows.starts)))
-    product = std::make_unique<PackedProduct>(emitter, shape);
+    product = shape.isOfPairs ? std::make_unique<PairedProduct>(emitter, shape)
+                              : std::make_unique<PackedProduct>(emitter, shape);
   else
     product = std::make_unique<RegisterProduct>(emitter, shape);
   bool isGrouped = product->order >= TileProduct::Order::Groups;

@@ -29,7 +29,8 @@ struct MatmulShape {
   int64_t tensorBits = 0; // of the operands that tensor cores multiply; 0: lanes multiply
   int64_t parts = 1;      // of the K dimension, each of which has workgroups of its own
   RightSide rhs = {};
-  bool moved = false; // rows of the left side are read at an offset
+  bool moved = false;     // rows of the left side are read at an offset
+  bool isOfPairs = false; // matrix registers multiply both sides (PairedProduct.h)
   RowGroups groups = {};
 };
 

@@ -161,3 +161,27 @@ tile.func @pairs(%a: memref<1x8xi32>, %b: memref<1x8xi32>)
   vector.store %d, %b[%c0, %c0] : memref<1x8xi32>, vector<8xi32>
   tile.return
 }
+
+// AMX: the registers' shapes are set once, and given back at the end. A row of the memory has 20 words.
+// CHECK-LABEL: llvm.func @matrices(
+// CHECK: %[[SHAPES:.*]] = llvm.alloca %{{.*}} x i64 : (i64) -> !llvm.ptr
+// CHECK-COUNT-8: llvm.store %{{.*}} : i64, !llvm.ptr
+// CHECK: llvm.call_intrinsic "llvm.x86.ldtilecfg"(%[[SHAPES]])
+// CHECK-DAG: %[[NUMBER:.*]] = llvm.mlir.constant(5 : i8) : i8
+// CHECK-DAG: %[[BYTES:.*]] = llvm.mlir.constant(80 : i64) : i64
+// CHECK: llvm.call_intrinsic "llvm.x86.tileloadd64"(%[[NUMBER]], %{{.*}}, %[[BYTES]]) : (i8, !llvm.ptr, i64)
+// CHECK: %[[SUMS:.*]] = llvm.mlir.constant(0 : i8) : i8
+// CHECK: %[[LEFT:.*]] = llvm.mlir.constant(5 : i8) : i8
+// CHECK: %[[RIGHT:.*]] = llvm.mlir.constant(6 : i8) : i8
+// CHECK: llvm.call_intrinsic "llvm.x86.tdpbf16ps"(%[[SUMS]], %[[LEFT]], %[[RIGHT]]) : (i8, i8, i8)
+// CHECK: llvm.call_intrinsic "llvm.x86.tilestored64"
+// CHECK: llvm.call_intrinsic "llvm.x86.tilerelease"
+// CHECK-NEXT: llvm.return
+tile.func @matrices(%m: memref<?x20xi32>) attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 16 : i64} {
+  %row = gpu.block_id x
+  %c0 = arith.constant 0 : index
+  tile.matrix_load 5, %m[%row, %c0] : memref<?x20xi32>
+  tile.matrix_dot 0, 5, 6
+  tile.matrix_store 0, %m[%row, %c0] : memref<?x20xi32>
+  tile.return
+}
