@@ -66,7 +66,7 @@ std::optional<ChosenRows> readRows(std::string_view key, const Json &value) {
   return ChosenRows{.groups = *groups, .of = *of, .index = *index, .count = *count};
 }
 
-// {"from": ["blk.0.attn_q.weight"], "rows": [64], "paired": 9, "plus": 1}
+// {"from": ["blk.0.attn_q.weight"], "rows": [64], "paired": 9, "plus": 1} or {"from": ["blk.0.attn_k_b.weight"], "beside": 16}
 std::optional<GgufPlace> readGgufPlace(const Json &json) {
   GgufPlace place;
   if (!json.is_object())
@@ -79,7 +79,10 @@ std::optional<GgufPlace> readGgufPlace(const Json &json) {
         return std::nullopt;
     } else if (key == "transpose" && value.is_boolean()) {
       place.transpose = value.get<bool>();
-    } else if (int64_t *count = key == "paired" ? &place.pairedHeads : key == "matrices" ? &place.matrices : nullptr) {
+    } else if (int64_t *count = key == "paired"     ? &place.pairedHeads
+                                : key == "matrices" ? &place.matrices
+                                : key == "beside"   ? &place.beside
+                                                    : nullptr) {
       std::optional<int64_t> read = readExtent(value, 1);
       if (!read)
         return std::nullopt;
@@ -153,6 +156,9 @@ std::optional<WeightOrigin> readOrigin(const Json &json) {
     bool areOfMatrices = !stored.rows || stored.rows->groups == stored.matrices; // the same rows of each matrix
     if (stored.matrices > 1 && (!isMatrix || stored.shape.front() % stored.matrices != 0 || stored.leadingRows ||
                                 !areOfMatrices || stored.parts > 1 || (stored.gguf && stored.gguf->pairedHeads > 0)))
+      return std::nullopt;
+    if (stored.beside > 0 && (!isMatrix || stored.transpose || stored.rows || stored.leadingRows ||
+                              stored.shape.back() % stored.beside != 0 || stored.gguf->pairedHeads > 0))
       return std::nullopt;
     if (stored.isInterleaved && (stored.transpose || !isMatrix || stored.leadingRows || stored.rows))
       return std::nullopt;
@@ -345,7 +351,8 @@ WeightOrigin WeightOrigin::inGguf() const {
     return *this;
   WeightOrigin origin = *this;
   origin.rows = gguf->rows;
-  origin.transpose |= gguf->transpose;
+  origin.beside = gguf->beside;
+  origin.transpose = (origin.transpose && gguf->beside == 0) || gguf->transpose;
   if (gguf->matrices > 1)
     origin.matrices = gguf->matrices;
   origin.names = {gguf->name};

@@ -37,6 +37,7 @@ struct GgufPlace {
   double added = 0;       // the GGUF file's numbers are larger by this constant
   bool transpose = false; // the tensor is stored transposed, even if the folder's is not
   int64_t matrices = 1;   // transposed, it is this many matrices, each of them transposed by itself
+  int64_t beside = 0;     // above 0: it is this many matrices, one below the other, which the weight has side by side
 };
 
 // The place of a weight's value in the files of a Hugging Face folder or in a GGUF file.
@@ -56,6 +57,7 @@ struct WeightOrigin {
   int64_t stacked = 0;
   // The weight is this many matrices, one below the other. If it is transposed, each of them is transposed by itself.
   int64_t matrices = 1;
+  int64_t beside = 0;            // above 0: the tensor has this many parts of the weight's columns, one below the other
   std::optional<GgufPlace> gguf; // absent if there are no GGUF files of such models
 
   // Returns the names of tensor number `index` of a stack.
@@ -110,7 +112,7 @@ struct Description {
   bool endsSources = true; // the source of a translation ends with the end token
   double lossScale = 0;    // 0: the loss is not scaled
   std::map<std::string, WeightOrigin, std::less<>> tensors;
-  std::vector<std::string> ignoredTensors; // prefixes of names of a folder's tensors that the model does not use
+  std::vector<std::string> ignoredTensors; // prefixes of names of tensors that the model does not use
   AdapterShape adapter;
 
   nlohmann::json json; // all keys; the types and ranges of known keys are checked

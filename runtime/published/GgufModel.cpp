@@ -74,7 +74,8 @@ Result<HostTensor> GgufModel::read(const std::string &weight, const WeightOrigin
 }
 
 const PackedFormat *GgufModel::packedFormat(const WeightOrigin &origin) const {
-  const GgufEntry *entry = origin.gguf && origin.gguf->added == 0 ? file.find(origin.gguf->name) : nullptr;
+  const GgufEntry *entry =
+      origin.gguf && origin.gguf->added == 0 && origin.gguf->beside == 0 ? file.find(origin.gguf->name) : nullptr;
   const GgufType *type = entry ? entry->readType() : nullptr;
   bool isWhole = type && type->format && entry->shape.size() >= 2 && entry->shape.back() % type->values == 0;
   return isWhole ? type->format : nullptr;

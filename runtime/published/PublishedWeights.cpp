@@ -161,9 +161,13 @@ bool isTiedCopy(std::string_view name) {
 
 std::vector<std::string> TensorFiles::unused(const Description &model) const {
   std::vector<std::string> result;
+  auto isIgnored = [&](std::string_view name) {
+    return std::ranges::any_of(model.ignoredTensors, [&](const auto &begin) { return name.starts_with(begin); });
+  };
   if (gguf) {
     for (const GgufEntry &entry : gguf->reader().entries())
-      if (!entry.name.starts_with("rope_f") && !gguf->placeOf(entry)) // frequency factors of RoPE
+      if (!entry.name.starts_with("rope_f") && !gguf->placeOf(entry) &&
+          !isIgnored(entry.name)) // frequency factors of RoPE
         result.push_back(entry.name);
     return result;
   }
@@ -172,9 +176,6 @@ std::vector<std::string> TensorFiles::unused(const Description &model) const {
     for (int64_t i = 0; i < std::max<int64_t>(1, origin.stacked); ++i)
       for (std::string &name : origin.stacked > 0 ? origin.namesInStack(i) : std::vector<std::string>(origin.names))
         names.insert(std::move(name));
-  auto isIgnored = [&](std::string_view name) {
-    return std::ranges::any_of(model.ignoredTensors, [&](const auto &begin) { return name.starts_with(begin); });
-  };
   auto add = [&](const std::string &name) {
     if (!names.contains(name) && !isBuffer(name) && !isOfAnotherTask(name) && !isTiedCopy(name) && !isIgnored(name))
       result.push_back(name);
@@ -258,11 +259,14 @@ struct PlacesInTensor {
   size_t run, stride, firstRow; // every `stride` rows, `run` rows from `firstRow` on are the weight's
   size_t matrixRows = 0;        // rows of each of several transposed matrices; 0: there is one
   size_t apart = 1;             // a row's elements are so far apart
+  size_t besideColumns = 0;     // columns of each of several matrices that the weight has side by side; 0: there is one
 
   // The number of rows of the tensor that the weight uses, and the place of one of them.
   size_t usedRows() const { return matrixRows > 0 ? rows / matrixRows * columns : transpose ? columns : rows; }
   size_t storedRow(size_t row) const { return firstRow + row / run * stride + row % run; }
   size_t of(size_t row, size_t column) const {
+    if (besideColumns > 0)
+      return (column / besideColumns * rows + row) * besideColumns + column % besideColumns;
     if (matrixRows > 0)
       return (storedRow(row / matrixRows * columns + column) * apart + first) * width + row % matrixRows;
     return transpose ? storedRow(column) * width + row : storedRow(row) * width + first + column * apart;
@@ -284,6 +288,21 @@ std::optional<PlacesInTensor> placesIn(const HostTensor &tensor, const WeightOri
   else
     stored = flattened(stored, origin);
   Shape expected = origin.shape;
+  if (origin.beside > 0) {
+    expected = {expected[0] * origin.beside, expected[1] / origin.beside};
+    if (stored != expected || tensor.type() != ElementType::F32)
+      return std::nullopt;
+    auto rows = size_t(origin.shape[0]), columns = size_t(origin.shape[1]);
+    return PlacesInTensor{.rows = rows,
+                          .columns = columns,
+                          .width = size_t(expected[1]),
+                          .first = 0,
+                          .transpose = false,
+                          .run = rows,
+                          .stride = rows,
+                          .firstRow = 0,
+                          .besideColumns = size_t(expected[1])};
+  }
   bool hasMatrices = origin.transpose && (origin.matrices > 1 || origin.isInterleaved);
   if (hasMatrices)
     expected = {expected[1] * origin.matrices, expected[0] / origin.matrices};

@@ -101,6 +101,18 @@ TEST(PublishedWeightsTest, eachMatrixHasRowsOfItsOwn) {
   EXPECT_EQ(numbers(copy), numbers(both));
 }
 
+TEST(PublishedWeightsTest, aGgufFileHasMatricesBelowEachOther) {
+  // Two heads of two inputs and three outputs, side by side in the weight.
+  WeightOrigin origin{.names = {"kv_b"}, .shape = {2, 6}, .transpose = true, .rows = ChosenRows{2, 5, 0, 3}};
+  origin.gguf = GgufPlace{.name = "k_b", .beside = 2};
+  WeightOrigin place = origin.inGguf();
+  HostTensor weight = take(counting({2, 2, 3}), place), back = counting({2, 2, 3}, 100), other = counting({2, 3, 2});
+  EXPECT_EQ(numbers(weight), (std::vector<float>{0, 1, 2, 6, 7, 8, 3, 4, 5, 9, 10, 11}));
+  ASSERT_TRUE(putWeight(weight, place, back));
+  EXPECT_EQ(numbers(back), numbers(counting({2, 2, 3})));
+  EXPECT_FALSE(putWeight(weight, place, other));
+}
+
 TEST(PublishedWeightsTest, aVectorHasNoRowsToSkip) {
   WeightOrigin origin{.names = {"positions"}, .shape = {4}, .leadingRows = true, .skippedRows = 2};
   EXPECT_EQ(numbers(take(counting({3, 4}), origin)), numbers(counting({4}, 8)));

@@ -363,9 +363,17 @@ LogicalResult Reader::finish(const Description &description) {
       return fail() << "the file has no tensor '" << name << "' for the weight '" << weight.str()
                     << "'; download or convert it again";
     used.insert(name);
-    tensorOf[weight] = file.find(name);
+    if (!place->get("beside")) // its packed rows are not the weight's
+      tensorOf[weight] = file.find(name);
   }
+  auto isIgnored = [&](StringRef name) {
+    return llvm::any_of(description.ignoredTensors, [&](const llvm::json::Value &start) {
+      return name.starts_with(start.getAsString().value_or(" "));
+    });
+  };
   for (const GgufEntry &entry : file.entries()) {
+    if (isIgnored(entry.name))
+      continue;
     if (!used.contains(entry.name) && !StringRef(entry.name).starts_with("rope_f"))
       return fail() << "'" << entry.name << "' is a tensor that Heddle does not know in a file of the architecture '"
                     << architecture << "'; use the folder that Hugging Face publishes";

@@ -217,10 +217,31 @@ FailureOr<llvm::json::Object> PublishedFamily::findTensor(StringRef weight, size
   return std::move(*tensor);
 }
 
+/// Reads the tensor of the branch that the condition chooses.
+std::optional<llvm::json::Object> PublishedFamily::readChosenTensor(const Expression &expression, WeightName weight,
+                                                                    Scope &constants) {
+  Item condition = elaborator.evaluate(*expression.operands[0], constants);
+  const bool *holds = condition.as<bool>();
+  if (condition.isMistake())
+    return std::nullopt;
+  const Body *branch = holds && *holds ? expression.block.get() : expression.otherBlock.get();
+  bool hasTwo = expression.otherwise || expression.otherBlock;
+  if (holds && !*holds && expression.otherwise)
+    return readTensor(*expression.otherwise, weight, constants);
+  if (!holds || !hasTwo || branch->statements.size() != 1 || !branch->statements.front().names.empty()) {
+    elaborator.fail(expression.where)
+        << "an 'if' between tensors has a condition that is true or false, and one tensor in each branch";
+    return std::nullopt;
+  }
+  return readTensor(*branch->statements.front().value, weight, constants);
+}
+
 /// Reads the right side of a tensor's line. A string names a tensor; a function says how the weight is stored in its
-/// argument's tensor.
+/// argument's tensor; an `if` chooses between two tensors.
 std::optional<llvm::json::Object> PublishedFamily::readTensor(const Expression &expression, WeightName weight,
                                                               Scope &constants) {
+  if (expression.kind == Expression::If)
+    return readChosenTensor(expression, weight, constants);
   if (expression.kind == Expression::String) {
     llvm::json::Array names;
     std::string name = withNumbers(expression.text, weight.numbers) + weight.ending.str();
@@ -251,7 +272,7 @@ std::optional<llvm::json::Object> PublishedFamily::readTensor(const Expression &
   ArrayRef<Argument> arguments = expression.arguments;
   size_t expected = llvm::StringSwitch<size_t>(function)
                         .Cases({"flat", "head"}, 1)
-                        .Cases({"paired", "plus", "rows", "stack"}, 2)
+                        .Cases({"paired", "plus", "beside", "rows", "stack"}, 2)
                         .Cases({"part", "interleaved"}, 3)
                         .Case("either", 2)
                         .Default(0);
@@ -265,10 +286,10 @@ std::optional<llvm::json::Object> PublishedFamily::readTensor(const Expression &
            "head(tensor), leading(tensor, skipped), "
         << "rows(tensor, from), pick(tensor, groups, of, index, count), part(tensor, index, "
            "of), interleaved(tensor, index, of), stack(tensor, count), paired(tensor, heads), "
-        << "plus(tensor, number) or either(tensor, tensor)";
+        << "plus(tensor, number), beside(tensor, count) or either(tensor, tensor)";
     return std::nullopt;
   }
-  bool isOfGguf = function == "paired" || function == "plus",
+  bool isOfGguf = function == "paired" || function == "plus" || function == "beside",
        isOfFolder = !isOfGguf && function != "rows" && function != "pick" && function != "transpose";
   if (weight.isGguf ? isOfFolder : isOfGguf) {
     elaborator.fail(expression.where) << "'" << function << "' is for tensors of "
@@ -331,8 +352,8 @@ std::optional<llvm::json::Object> PublishedFamily::readTensor(const Expression &
     (*tensor)["pick"] = wholes();
   else if (function == "part" || function == "interleaved")
     (*tensor)[function] = wholes();
-  else if (function == "paired")
-    (*tensor)["paired"] = static_cast<int64_t>(values[0]);
+  else if (function == "paired" || function == "beside")
+    (*tensor)[function] = static_cast<int64_t>(values[0]);
   else if (function == "plus")
     (*tensor)["plus"] = values[0];
   else if (function == "stack")

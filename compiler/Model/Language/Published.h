@@ -53,6 +53,7 @@ private:
     bool isStacked = false; // its tensor is one of a stack
   };
   std::optional<llvm::json::Object> readTensor(const Expression &expression, WeightName weight, Scope &constants);
+  std::optional<llvm::json::Object> readChosenTensor(const Expression &expression, WeightName weight, Scope &constants);
 
   OuterFunctions functions;
   Elaborator elaborator;
