@@ -167,11 +167,16 @@ Item FamilyReader::whole(BuiltinCall &call) {
   std::optional<int64_t> otherwise;
   if (std::optional<double> given = numberOf(call, 1))
     otherwise = static_cast<int64_t>(*given);
-  if (!at.object || !at.object->value(at.name))
-    if (std::optional<llvm::json::Value> inFile = findInGguf(call, 5))
-      if (std::optional<int64_t> number = inFile->getAsInteger(); number && *number >= least && *number <= most)
-        return wholeNumber(*number);
   HuggingFaceConfig &object = at.object ? *at.object : config;
+  if (!at.object || !at.object->value(at.name))
+    if (std::optional<llvm::json::Value> inFile = findInGguf(call, 5)) {
+      std::optional<int64_t> number = inFile->getAsInteger();
+      if (number && *number >= least && *number <= most)
+        return wholeNumber(*number);
+      object.fail(at.name) << "'" << textOf(call, 5) << "' expects a whole number from " << least << " to " << most
+                           << ", got " << llvm::formatv("{0}", *inFile).str();
+      return wholeNumber(least);
+    }
   if (!at.object && otherwise)
     return wholeNumber(*otherwise);
   return wholeNumber(object.whole(at.name, least, most, otherwise));
