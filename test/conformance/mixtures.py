@@ -56,7 +56,7 @@ VARIANTS = {
                           "sliding_window": 3}),
     "hunyuan": ("HunYuanMoEV1", {"num_experts": 5, "moe_topk": 2, "head_dim": 6, "rope_parameters": {"rope_type": "dynamic", "rope_theta": 10000.0, "alpha": 50.0, "factor": 1.0}}),
 }
-FILES = "qwen2moe-plain", "granitemoeshared"  # with a GGUF file, too
+FILES = "qwen2moe-plain", "granitemoe", "granitemoeshared"  # with a GGUF file, too
 
 
 def draw(name, shape):

@@ -159,10 +159,6 @@ void Reader::readShape() {
     config["use_sliding_window"] = true;
     config["max_window_layers"] = 0;
   }
-  if (architecture == "llama") {
-    config["attention_bias"] = has("blk.0.attn_q.bias");
-    config["mlp_bias"] = has("blk.0.ffn_gate.bias");
-  }
   if (StringRef(architecture).starts_with("gemma"))
     readGemma(width, heads, headWidth, layers);
   readRotary(headWidth);
