@@ -121,20 +121,18 @@ private:
   }
 
   void readLlama(const std::string &architecture) {
-    // The same name for a folder and for a GGUF file. Files of Mistral's models have the architecture "llama".
     std::string name = architecture.substr(0, architecture.find("For"));
     std::ranges::transform(name, name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
     bool isGemma = name.starts_with("gemma");
-    constexpr std::pair<std::string_view, const char *> others[] = {
-        {"mistral", "llama"}, {"llama with experts", "mixtral"}, {"granitemoeshared", "granitemoe"}};
-    const auto *other = std::ranges::find(others, std::string_view(name), [](const auto &pair) { return pair.first; });
-    set("architecture", other == std::end(others) ? name : other->second);
+    set("architecture", commonArchitecture(name));
     Json width = at(config, "hidden_size"), heads = at(config, "num_attention_heads");
     if (!heads.is_number() || !width.is_number() || !(heads.get<double>() >= 1))
       return;
     number("heads", "num_attention_heads", {});
-    number("key_heads", "num_key_value_heads", heads.get<double>());
-    number("head_width", "head_dim", isGemma ? 256 : std::floor(width.get<double>() / heads.get<double>()));
+    if (result["architecture"] != "deepseek2") { // folders and GGUF files count latent rows differently
+      number("key_heads", "num_key_value_heads", heads.get<double>());
+      number("head_width", "head_dim", isGemma ? 256 : std::floor(width.get<double>() / heads.get<double>()));
+    }
     number("norm_epsilon", "rms_norm_eps", 1e-6);
     if (isGemma) {
       activation("hidden_activation");
@@ -221,6 +219,22 @@ Json configOf(const GgufReader &file) {
 }
 
 } // namespace
+
+std::string commonArchitecture(std::string_view name) {
+  constexpr std::pair<std::string_view, std::string_view> others[] = {{"mistral", "llama"},
+                                                                      {"llama with experts", "mixtral"},
+                                                                      {"granitemoeshared", "granitemoe"},
+                                                                      {"gpt-oss", "gptoss"},
+                                                                      {"command-r", "cohere"},
+                                                                      {"deepseekv2", "deepseek2"},
+                                                                      {"deepseekv3", "deepseek2"},
+                                                                      {"glm4moelite", "deepseek2"},
+                                                                      {"ernie4_5-moe", "ernie4_5_moe"},
+                                                                      {"hunyuan-moe", "hunyuanmoev1"},
+                                                                      {"minimax-m2", "minimaxm2"}};
+  const auto *other = std::ranges::find(others, name, [](const auto &pair) { return pair.first; });
+  return std::string(other == std::end(others) ? name : other->second);
+}
 
 Result<Json> readPublishedMeaning(const std::filesystem::path &path) {
   if (isGgufFile(path)) {

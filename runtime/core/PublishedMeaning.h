@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
+#include <string>
+#include <string_view>
 
 namespace heddle {
 
@@ -16,5 +18,8 @@ Result<nlohmann::json> readPublishedMeaning(const std::filesystem::path &path);
 
 // The same for a configuration in memory that has the keys of config.json.
 nlohmann::json publishedMeaning(const nlohmann::json &config);
+
+// Returns one name for an architecture that folders and GGUF files call differently. Both names are in lower case, without "ForCausalLM".
+std::string commonArchitecture(std::string_view name);
 
 } // namespace heddle

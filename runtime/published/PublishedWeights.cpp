@@ -224,7 +224,8 @@ Status checkMeaning(const fs::path &path, const Description &model, OtherMeaning
   for (const auto &[key, value] : compiled->items())
     if (given.contains(key)) {
       before[key] = given[key];
-      now[key] = value;
+      now[key] =
+          key == "architecture" && value.is_string() ? Json(commonArchitecture(value.get<std::string>())) : value;
     }
   std::vector<std::string> different = meaningDifferences(before, now);
   if (different.empty())

@@ -77,6 +77,13 @@ TEST(PublishedWeightsTest, meaningOfMixtures) {
   EXPECT_FALSE(mixtral.contains("clip_qkv"));
   EXPECT_EQ(mixtral, meaningOf("llama with experts"));
   EXPECT_EQ(meaningOf("GraniteMoeSharedForCausalLM"), meaningOf("granitemoe"));
+  EXPECT_EQ(meaningOf("DeepseekV2ForCausalLM"), meaningOf("deepseek2"));
+  EXPECT_EQ(meaningOf("DeepseekV3ForCausalLM"), meaningOf("Glm4MoeLiteForCausalLM"));
+  EXPECT_EQ(meaningOf("Ernie4_5_MoeForCausalLM"), meaningOf("ernie4_5-moe"));
+  EXPECT_EQ(meaningOf("HunYuanMoEV1ForCausalLM"), meaningOf("hunyuan-moe"));
+  EXPECT_EQ(meaningOf("MiniMaxM2ForCausalLM"), meaningOf("minimax-m2"));
+  EXPECT_EQ(meaningOf("GptOssForCausalLM"), meaningOf("gpt-oss"));
+  EXPECT_EQ(meaningOf("CohereForCausalLM"), meaningOf("command-r"));
   EXPECT_NE(mixtral["architecture"], meaningOf("llama")["architecture"]);
 }
 
