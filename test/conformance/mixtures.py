@@ -1,6 +1,6 @@
 """Compares configurations of mixtures of experts with the logits that Hugging Face's transformers computes for them: layers
-without experts, groups of experts, shared experts, latent attention, windows; and GGUF files of two. mixtures.json has the configurations, the tensors
-of their folders, and these logits. The weights are a function of their names.
+without experts, groups of experts, shared experts, latent attention, windows; in folders and in GGUF files. mixtures.json has the configurations, the
+tensors of their folders, and these logits. The weights are a function of their names.
 
     mixtures.py --bin build/bin [--only NAME ...] [--target=NAME]
     mixtures.py --make                    # writes mixtures.json anew; needs torch and transformers"""
@@ -48,15 +48,21 @@ VARIANTS = {
     "deepseek-v2": ("DeepseekV2", {**LATENT, "q_lora_rank": None, "topk_method": "group_limited_greedy", "n_group": 4, "topk_group": 2, "n_shared_experts": 2,
                                    "routed_scaling_factor": 4.0}),
     "glm4moe": ("Glm4Moe", {**ROUTED, "head_dim": 8, "n_group": 2, "topk_group": 1, "first_k_dense_replace": 1}),
+    "glm4moe-norms": ("Glm4Moe", {**ROUTED, "head_dim": 8, "use_qk_norm": True, "attention_bias": True, "routed_scaling_factor": 2.5}),
     "glm4moelite": ("Glm4MoeLite", {**LATENT, "q_lora_rank": 12, "mlp_layer_types": ["sparse", "dense"]}),
+    "glm4moelite-dense-first": ("Glm4MoeLite", {**LATENT, "q_lora_rank": 12, "mlp_layer_types": ["dense", "sparse"]}),
     "dots1": ("Dots1", {**ROUTED, "head_dim": 8, "num_hidden_layers": 3, "sliding_window": 3, "max_window_layers": 1, "attention_bias": True}),
+    "dots1-plain": ("Dots1", {**ROUTED, "head_dim": 8, "first_k_dense_replace": 1, "norm_topk_prob": True, "routed_scaling_factor": 2.5}),
     "ernie": ("Ernie4_5_Moe", {"num_hidden_layers": 4, "moe_num_experts": 6, "moe_k": 3, "moe_intermediate_size": 12, "moe_layer_interval": 2}),
     "minimaxm2": ("MiniMaxM2", {"head_dim": 8, "rotary_dim": 4, "num_local_experts": 4, "num_experts_per_tok": 2, "pad_token_id": 0}),
     "phimoe": ("Phimoe", {"num_local_experts": 6, "num_experts_per_tok": 2, "router_jitter_noise": 0.3, "attention_bias": True, "lm_head_bias": True,
                           "sliding_window": 3}),
+    "phimoe-plain": ("Phimoe", {"num_local_experts": 6, "num_experts_per_tok": 2, "attention_bias": True, "lm_head_bias": True, "sliding_window": 3}),
     "hunyuan": ("HunYuanMoEV1", {"num_experts": 5, "moe_topk": 2, "head_dim": 6, "rope_parameters": {"rope_type": "dynamic", "rope_theta": 10000.0, "alpha": 50.0, "factor": 1.0}}),
 }
-FILES = "qwen2moe-plain", "granitemoe", "granitemoeshared"  # with a GGUF file, too
+# Variants with a GGUF file, too. The format has no keys for the others' windows, layers with experts, and jitters.
+FILES = ("qwen2moe-plain", "granitemoe", "granitemoeshared", "deepseek-v3", "deepseek-v2", "glm4moe", "glm4moe-norms", "glm4moelite-dense-first",
+         "dots1-plain", "ernie", "minimaxm2", "phimoe-plain", "hunyuan")
 
 
 def draw(name, shape):
@@ -145,6 +151,9 @@ def main():
             if name in FILES:
                 mixture_file.write(Path(folder, "model.gguf"), Path(folder, "model"))
                 sources.append("model.gguf")
+            if name in FILES and name.startswith("deepseek"):
+                mixture_file.write(Path(folder, "older.gguf"), Path(folder, "model"), is_old=True)
+                sources.append("older.gguf")
             for source in sources:
                 named = SimpleNamespace(bin=arguments.bin, model=Path(folder, source))
                 with Model(named, KEYS, folder, arguments.target, flags=["--entries=inference"]) as model:

@@ -66,9 +66,9 @@ private:
   void require(StringRef key, double value, StringRef why);
 
   void readShape();
-  void readRotary(int64_t headWidth);
-  void readLongRotary(int64_t headWidth, double base, int64_t before, double attention);
-  void readGemma(int64_t width, int64_t heads, int64_t headWidth, int64_t layers);
+  void readRotary();
+  void readLongRotary(double base, int64_t before, double attention);
+  void readGemma(int64_t width, int64_t heads, int64_t layers);
   void readMarks();
   void rejectOthers();
 
@@ -80,6 +80,7 @@ private:
   llvm::StringSet<> known;
   llvm::StringMap<const GgufEntry *> tensorOf; // of each weight
   llvm::json::Object config;
+  int64_t headWidth = 1;
   bool failed = false;
 };
 
@@ -135,7 +136,8 @@ void Reader::require(StringRef key, double value, StringRef why) {
 void Reader::readShape() {
   bool isGemma = architecture == "gemma2";
   int64_t width = whole("embedding_length"), heads = std::max<int64_t>(1, whole("attention.head_count"));
-  int64_t layers = whole("block_count"), headWidth = whole("attention.key_length", std::max<int64_t>(1, width / heads));
+  int64_t layers = whole("block_count");
+  headWidth = whole("attention.key_length", std::max<int64_t>(1, width / heads));
   int64_t longest = whole("context_length"), window = whole("attention.sliding_window", isGemma ? 4096 : 0);
   config["hidden_size"] = width;
   config["num_attention_heads"] = heads;
@@ -147,7 +149,6 @@ void Reader::readShape() {
   if (file.value(named("attention.layer_norm_rms_epsilon")))
     config["rms_norm_eps"] = number("attention.layer_norm_rms_epsilon");
   config["tie_word_embeddings"] = !has("output.weight");
-  require("attention.value_length", double(headWidth), "Heddle's heads of values are as wide as those of keys");
 
   bool hasExperts = architecture == "llama" && whole("expert_count", 0) > 0; // Mixtral's files are called so
   config["architectures"] = llvm::json::Array{hasExperts ? "llama with experts" : architecture};
@@ -160,8 +161,8 @@ void Reader::readShape() {
     config["max_window_layers"] = 0;
   }
   if (StringRef(architecture).starts_with("gemma"))
-    readGemma(width, heads, headWidth, layers);
-  readRotary(headWidth);
+    readGemma(width, heads, layers);
+  readRotary();
 
   const GgufEntry *embedding = file.find("token_embd.weight");
   if (!embedding || embedding->shape.size() != 2)
@@ -170,7 +171,7 @@ void Reader::readShape() {
     config["vocab_size"] = embedding->shape[0];
 }
 
-void Reader::readGemma(int64_t width, int64_t heads, int64_t headWidth, int64_t layers) {
+void Reader::readGemma(int64_t width, int64_t heads, int64_t layers) {
   config["hidden_activation"] = "gelu_pytorch_tanh";
   // The format does not have this key. In both families, the largest published size divides by another number.
   config["query_pre_attn_scalar"] = layers == (architecture == "gemma2" ? 46 : 62) ? width / heads : headWidth;
@@ -180,7 +181,7 @@ void Reader::readGemma(int64_t width, int64_t heads, int64_t headWidth, int64_t 
   config["final_logit_softcapping"] = number("final_logit_softcapping", 30);
 }
 
-void Reader::readRotary(int64_t headWidth) {
+void Reader::readRotary() {
   double base = number("rope.freq_base", 10000);
   config["rope_theta"] = base;
   if (int64_t turned = whole("rope.dimension_count", headWidth); turned != headWidth) {
@@ -199,7 +200,10 @@ void Reader::readRotary(int64_t headWidth) {
   double attention = number("rope.scaling.attn_factor", 1); // times the factor of yarn's own rule
   require("rope.scaling.yarn_attn_factor", 1, "Heddle's yarn scales attention by its factor alone");
   require("rope.scaling.yarn_ext_factor", 1, "Heddle's yarn has this factor always");
-  require("rope.scaling.yarn_log_multiplier", 0, "Heddle's yarn scales attention by its factor alone");
+  // DeepSeek's yarn scales scores instead of queries and keys. Its files have a tenth of the configuration's number.
+  double scale = architecture == "deepseek2" ? 10 * number("rope.scaling.yarn_log_multiplier", 0) : 0;
+  if (scale == 0)
+    require("rope.scaling.yarn_log_multiplier", 0, "Heddle's yarn scales attention by its factor alone");
   if (kind == "linear")
     config["rope_scaling"] = llvm::json::Object{{"rope_type", kind}, {"factor", factor}};
   else if (kind == "yarn")
@@ -210,13 +214,15 @@ void Reader::readRotary(int64_t headWidth) {
         {"beta_slow", slow},
         {"beta_fast", fast},
         {"attention_factor",
-         attention == 1 ? llvm::json::Value(nullptr) : llvm::json::Value(attention * (0.1 * std::log(factor) + 1))}};
+         attention == 1 ? llvm::json::Value(nullptr) : llvm::json::Value(attention * (0.1 * std::log(factor) + 1))},
+        {"mscale", scale},
+        {"mscale_all_dim", scale}};
   else if (kind != "none")
     fail() << "'" << key << "' is \"" << kind << "\", and Heddle reads none, linear and yarn from GGUF files";
 
   // LLaMA 3's scaling has no key, but a divisor for each frequency.
   if (has("rope_factors_short.weight") && !failed)
-    return readLongRotary(headWidth, base, before, attention);
+    return readLongRotary(base, before, attention);
   const GgufEntry *divisors = file.find("rope_freqs.weight");
   if (!divisors || failed)
     return;
@@ -237,7 +243,7 @@ void Reader::readRotary(int64_t headWidth) {
 }
 
 /// Reads the divisors of each frequency in short and in long texts, which are tensors.
-void Reader::readLongRotary(int64_t headWidth, double base, int64_t before, double attention) {
+void Reader::readLongRotary(double base, int64_t before, double attention) {
   llvm::json::Object rotary{
       {"rope_type", "longrope"}, {"rope_theta", base}, {"original_max_position_embeddings", before}};
   if (attention != 1)
@@ -291,8 +297,11 @@ void Reader::readMarks() {
 
 /// Rejects keys that nobody has read, and that may change the model's results.
 void Reader::rejectOthers() {
-  if (!known.contains(named("use_parallel_residual"))) // the family's text has not read it
+  // The family's text may have read these two.
+  if (!known.contains(named("use_parallel_residual")))
     require("use_parallel_residual", 0, "this family's blocks have attention before the feed-forward");
+  if (!known.contains(named("attention.value_length")))
+    require("attention.value_length", double(headWidth), "Heddle's heads of values are as wide as those of keys");
   require("attention.causal", 1, "Heddle's decoders see the tokens before a token only");
   for (StringRef key : {"vocab_size", "pooling_type", "rope.scaling.finetuned", "attention.layer_norm_epsilon"})
     known.insert(named(key));
