@@ -231,6 +231,8 @@ std::string commonArchitecture(std::string_view name) {
                                                                       {"glm4moelite", "deepseek2"},
                                                                       {"ernie4_5-moe", "ernie4_5_moe"},
                                                                       {"hunyuan-moe", "hunyuanmoev1"},
+                                                                      {"hunyuan-dense", "hunyuandensev1"},
+                                                                      {"seed_oss", "seedoss"},
                                                                       {"minimax-m2", "minimaxm2"}};
   const auto *other = std::ranges::find(others, name, [](const auto &pair) { return pair.first; });
   return std::string(other == std::end(others) ? name : other->second);

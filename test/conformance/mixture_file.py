@@ -1,5 +1,5 @@
-"""Writes a folder of a mixture of experts as a GGUF file, as llama.cpp's converter does: each layer's experts in one tensor, gates and inner
-matrices apart. DeepSeek's matrices of keys and values are apart, too, and each head's matrix of keys is transposed; in older files they are as in
+"""Writes a folder of a mixture of experts, or of a newer decoder, as a GGUF file, as llama.cpp's converter does: each layer's experts in one tensor,
+gates and inner matrices apart, Gemma's gains whole. DeepSeek's matrices of keys and values are apart, too, and each head's matrix of keys is transposed; in older files they are as in
 the folder."""
 
 import json
@@ -12,7 +12,8 @@ from tensor_files import load_safetensors
 
 ARCHITECTURES = {"Qwen2Moe": "qwen2moe", "GraniteMoe": "granitemoe", "GraniteMoeShared": "granitemoe", "Glm4Moe": "glm4moe", "Dots1": "dots1",
                  "Ernie4_5_Moe": "ernie4_5-moe", "MiniMaxM2": "minimax-m2", "HunYuanMoEV1": "hunyuan-moe", "Phimoe": "phimoe",
-                 "DeepseekV2": "deepseek2", "DeepseekV3": "deepseek2", "Glm4MoeLite": "deepseek2"}
+                 "DeepseekV2": "deepseek2", "DeepseekV3": "deepseek2", "Glm4MoeLite": "deepseek2", "HunYuanDenseV1": "hunyuan-dense", "Ernie4_5": "ernie4_5", "Gemma": "gemma",
+                 "Glm4": "glm4", "SeedOss": "seed_oss", "Cohere2": "cohere2", "Exaone4": "exaone4"}
 # The keys of config.json: the first that is there.
 KEYS = {"context_length": ["max_position_embeddings"], "embedding_length": ["hidden_size"], "block_count": ["num_hidden_layers"],
         "feed_forward_length": ["intermediate_size"], "attention.head_count": ["num_attention_heads"],
@@ -22,10 +23,11 @@ KEYS = {"context_length": ["max_position_embeddings"], "embedding_length": ["hid
         "expert_shared_count": ["n_shared_experts", "moe_num_shared_experts"], "expert_group_count": ["n_group"],
         "expert_group_used_count": ["topk_group"], "expert_weights_scale": ["routed_scaling_factor"], "expert_weights_norm": ["norm_topk_prob"],
         "leading_dense_block_count": ["first_k_dense_replace", "moe_layer_start_index"], "interleave_moe_layer_step": ["moe_layer_interval"],
-        "attention.layer_norm_rms_epsilon": ["rms_norm_eps"], "attention.key_length": ["head_dim"], "attention.value_length": ["head_dim"],
+        "attention.layer_norm_rms_epsilon": ["rms_norm_eps"], "attention.layer_norm_epsilon": ["layer_norm_eps"], "attention.key_length": ["head_dim"], "attention.value_length": ["head_dim"],
         "attention.scale": ["attention_multiplier"], "embedding_scale": ["embedding_multiplier"], "residual_scale": ["residual_multiplier"],
-        "logit_scale": ["logits_scaling"], "attention.q_lora_rank": ["q_lora_rank"], "attention.kv_lora_rank": ["kv_lora_rank"],
+        "logit_scale": ["logits_scaling", "logit_scale"], "attention.q_lora_rank": ["q_lora_rank"], "attention.kv_lora_rank": ["kv_lora_rank"],
         "rope.dimension_count": ["qk_rope_head_dim", "rotary_dim"]}
+AFTER_ATTENTION = "glm4moe", "seed_oss", "exaone4"  # what the files call a norm
 SIGMOIDS = "glm4moe", "dots1", "minimax-m2"  # scores of experts
 PARTS = {"gate": ("gate", "w1"), "up": ("up", "w3"), "down": ("down", "w2")}
 NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output", "input_layernorm": "attn_norm",
@@ -36,7 +38,8 @@ NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_he
          "self_attn.kv_a_layernorm": "attn_kv_a_norm", "self_attn.kv_b_proj": "attn_kv_b", "mlp.gate": "ffn_gate_inp", "mlp.gate.wg": "ffn_gate_inp",
          "block_sparse_moe.gate": "ffn_gate_inp", "block_sparse_moe.router.layer": "ffn_gate_inp", "mlp.shared_expert_gate": "ffn_gate_inp_shexp",
          "block_sparse_moe.output_linear": "ffn_down_exps", "shared_mlp.output_linear": "ffn_down_shexp",
-         **{f"mlp.{part}_proj": f"ffn_{part}" for part in PARTS},
+         "post_self_attn_layernorm": "post_attention_norm", "post_feedforward_layernorm": "post_ffw_norm", "post_mlp_layernorm": "post_ffw_norm",
+         "mlp.gate_up_proj": "ffn_up", **{f"mlp.{part}_proj": f"ffn_{part}" for part in PARTS},
          **{f"mlp.{theirs}.{part}_proj": f"ffn_{part}_{ours}" for theirs, ours in (("shared_expert", "shexp"), ("shared_experts", "shexp"),
                                                                                  ("shared_mlp", "shexp"), ("experts", "exps")) for part in PARTS},
          **{f"block_sparse_moe.experts.{number}": f"ffn_{part}_exps" for part, (_, number) in PARTS.items()}}
@@ -51,7 +54,7 @@ def name_of(architecture, stem, ending):
     if ending.endswith("e_score_correction_bias"):
         return "exp_probs_b.bias"
     name = NAMES[stem]
-    return f"{'post_attention_norm' if architecture == 'glm4moe' and name == 'ffn_norm' else name}.{ending}"
+    return f"{'post_attention_norm' if architecture in AFTER_ATTENTION and name == 'ffn_norm' else name}.{ending}"
 
 
 def keys_of(architecture, config, is_old):
@@ -93,6 +96,10 @@ def keys_of(architecture, config, is_old):
         keys["expert_shared_feed_forward_length"] = ("u32", config["moe_intermediate_size"] * config["moe_num_shared_experts"])
     if architecture == "phimoe":
         keys["attention.sliding_window"] = ("u32", config["sliding_window"] or 0)
+    if architecture in ("cohere2", "exaone4") and config["sliding_window"]:
+        keys["attention.sliding_window"] = ("u32", config["sliding_window"])
+        if architecture == "exaone4":
+            keys["attention.sliding_window_pattern"] = (("array", "bool"), [kind == "sliding_attention" for kind in config["layer_types"]])
     if architecture in SIGMOIDS:
         keys["expert_gating_func"] = ("u32", 2)
     return keys
@@ -104,6 +111,8 @@ def tensors_of(architecture, config, folder, is_old):
         stem, ending = name.rsplit(".", 1)
         block = re.match(r"model\.layers\.(\d+)\.", stem)
         prefix, stem = (f"blk.{block[1]}.", stem[block.end():]) if block else ("", stem)
+        if architecture == "gemma" and stem.endswith("norm"):
+            tensor = tensor + 1
         if architecture == "granitemoe" and stem in ("self_attn.q_proj", "self_attn.k_proj"):
             tensor = paired(tensor, config["num_attention_heads" if "q_proj" in stem else "num_key_value_heads"])
         if expert := re.search(r"\.experts\.(\d+)", stem):

@@ -1,4 +1,4 @@
-"""Compares configurations of mixtures of experts with the logits that Hugging Face's transformers computes for them: layers
+"""Compares configurations of mixtures of experts, and of newer decoders, with the logits that Hugging Face's transformers computes for them: layers
 without experts, groups of experts, shared experts, latent attention, windows; in folders and in GGUF files. mixtures.json has the configurations, the
 tensors of their folders, and these logits. The weights are a function of their names.
 
@@ -61,8 +61,19 @@ VARIANTS = {
     "hunyuan": ("HunYuanMoEV1", {"num_experts": 5, "moe_topk": 2, "head_dim": 6, "rope_parameters": {"rope_type": "dynamic", "rope_theta": 10000.0, "alpha": 50.0, "factor": 1.0}}),
 }
 # Variants with a GGUF file, too. The format has no keys for the others' windows, layers with experts, and jitters.
+DENSE = {
+    "hunyuan-dense": ("HunYuanDenseV1", {"head_dim": 8, "tie_word_embeddings": True}),
+    "ernie-dense": ("Ernie4_5", {"head_dim": 8}),
+    "gemma": ("Gemma", {"head_dim": 8}),
+    "glm4": ("Glm4", {"head_dim": 8}),
+    "seed-oss": ("SeedOss", {"head_dim": 8, "attention_dropout": 0.0, "residual_dropout": 0.0}),
+    "cohere2": ("Cohere2", {"num_hidden_layers": 4, "sliding_window": 3}),
+    "exaone4": ("Exaone4", {"num_hidden_layers": 5, "sliding_window": 3, "head_dim": 8}),
+    "exaone4-plain": ("Exaone4", {"sliding_window": None, "layer_types": ["full_attention"] * 2}),
+}
+VARIANTS.update(DENSE)
 FILES = ("qwen2moe-plain", "granitemoe", "granitemoeshared", "deepseek-v3", "deepseek-v2", "glm4moe", "glm4moe-norms", "glm4moelite-dense-first",
-         "dots1-plain", "ernie", "minimaxm2", "phimoe-plain", "hunyuan")
+         "dots1-plain", "ernie", "minimaxm2", "phimoe-plain", "hunyuan", *DENSE)
 
 
 def draw(name, shape):

@@ -173,6 +173,8 @@ void Reader::readShape() {
 
 void Reader::readGemma(int64_t width, int64_t heads, int64_t layers) {
   config["hidden_activation"] = "gelu_pytorch_tanh";
+  if (architecture == "gemma")
+    return;
   // The format does not have this key. In both families, the largest published size divides by another number.
   config["query_pre_attn_scalar"] = layers == (architecture == "gemma2" ? 46 : 62) ? width / heads : headWidth;
   if (architecture != "gemma2")
@@ -353,6 +355,12 @@ GgufContents Reader::getContents() {
       return static_cast<int64_t>(*whole);
     if (std::optional<double> number = value->number())
       return *number;
+    if (const GgufValue::Array *array = value->array()) {
+      llvm::json::Array list;
+      for (const GgufValue &one : *array)
+        list.push_back(one.flag() ? static_cast<double>(*one.flag()) : one.number().value_or(-1));
+      return list;
+    }
     return value->text() ? std::optional<llvm::json::Value>(*value->text()) : std::nullopt;
   };
   return {find, [this](StringRef tensor) { return has(tensor); }};
