@@ -133,7 +133,8 @@ private:
       number("key_heads", "num_key_value_heads", heads.get<double>());
       number("head_width", "head_dim", isGemma ? 256 : std::floor(width.get<double>() / heads.get<double>()));
     }
-    number("norm_epsilon", "rms_norm_eps", 1e-6);
+    if (result["architecture"] != "nemotron") // folders have no key of this name
+      number("norm_epsilon", "rms_norm_eps", 1e-6);
     if (isGemma) {
       activation("hidden_activation");
       for (auto [ours, theirs, published] : {std::tuple("attention_soft_cap", "attn_logit_softcapping", 50.0),
@@ -233,6 +234,7 @@ std::string commonArchitecture(std::string_view name) {
                                                                       {"hunyuan-moe", "hunyuanmoev1"},
                                                                       {"hunyuan-dense", "hunyuandensev1"},
                                                                       {"seed_oss", "seedoss"},
+                                                                      {"phi2", "phi"},
                                                                       {"minimax-m2", "minimaxm2"}};
   const auto *other = std::ranges::find(others, name, [](const auto &pair) { return pair.first; });
   return std::string(other == std::end(others) ? name : other->second);

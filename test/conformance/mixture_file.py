@@ -13,7 +13,8 @@ from tensor_files import load_safetensors
 ARCHITECTURES = {"Qwen2Moe": "qwen2moe", "GraniteMoe": "granitemoe", "GraniteMoeShared": "granitemoe", "Glm4Moe": "glm4moe", "Dots1": "dots1",
                  "Ernie4_5_Moe": "ernie4_5-moe", "MiniMaxM2": "minimax-m2", "HunYuanMoEV1": "hunyuan-moe", "Phimoe": "phimoe",
                  "DeepseekV2": "deepseek2", "DeepseekV3": "deepseek2", "Glm4MoeLite": "deepseek2", "HunYuanDenseV1": "hunyuan-dense", "Ernie4_5": "ernie4_5", "Gemma": "gemma",
-                 "Glm4": "glm4", "SeedOss": "seed_oss", "Cohere2": "cohere2", "Exaone4": "exaone4"}
+                 "Glm4": "glm4", "SeedOss": "seed_oss", "Cohere2": "cohere2", "Exaone4": "exaone4", "Nemotron": "nemotron", "Arcee": "arcee", "Phi": "phi2",
+                 "InternLM2": "internlm2"}
 # The keys of config.json: the first that is there.
 KEYS = {"context_length": ["max_position_embeddings"], "embedding_length": ["hidden_size"], "block_count": ["num_hidden_layers"],
         "feed_forward_length": ["intermediate_size"], "attention.head_count": ["num_attention_heads"],
@@ -23,10 +24,11 @@ KEYS = {"context_length": ["max_position_embeddings"], "embedding_length": ["hid
         "expert_shared_count": ["n_shared_experts", "moe_num_shared_experts"], "expert_group_count": ["n_group"],
         "expert_group_used_count": ["topk_group"], "expert_weights_scale": ["routed_scaling_factor"], "expert_weights_norm": ["norm_topk_prob"],
         "leading_dense_block_count": ["first_k_dense_replace", "moe_layer_start_index"], "interleave_moe_layer_step": ["moe_layer_interval"],
-        "attention.layer_norm_rms_epsilon": ["rms_norm_eps"], "attention.layer_norm_epsilon": ["layer_norm_eps"], "attention.key_length": ["head_dim"], "attention.value_length": ["head_dim"],
+        "attention.layer_norm_rms_epsilon": ["rms_norm_eps"], "attention.layer_norm_epsilon": ["layer_norm_eps", "norm_eps"], "attention.key_length": ["head_dim"], "attention.value_length": ["head_dim"],
         "attention.scale": ["attention_multiplier"], "embedding_scale": ["embedding_multiplier"], "residual_scale": ["residual_multiplier"],
         "logit_scale": ["logits_scaling", "logit_scale"], "attention.q_lora_rank": ["q_lora_rank"], "attention.kv_lora_rank": ["kv_lora_rank"],
         "rope.dimension_count": ["qk_rope_head_dim", "rotary_dim"]}
+PAIRED = "granitemoe", "arcee", "internlm2"
 AFTER_ATTENTION = "glm4moe", "seed_oss", "exaone4"  # what the files call a norm
 SIGMOIDS = "glm4moe", "dots1", "minimax-m2"  # scores of experts
 PARTS = {"gate": ("gate", "w1"), "up": ("up", "w3"), "down": ("down", "w2")}
@@ -39,10 +41,30 @@ NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_he
          "block_sparse_moe.gate": "ffn_gate_inp", "block_sparse_moe.router.layer": "ffn_gate_inp", "mlp.shared_expert_gate": "ffn_gate_inp_shexp",
          "block_sparse_moe.output_linear": "ffn_down_exps", "shared_mlp.output_linear": "ffn_down_shexp",
          "post_self_attn_layernorm": "post_attention_norm", "post_feedforward_layernorm": "post_ffw_norm", "post_mlp_layernorm": "post_ffw_norm",
-         "mlp.gate_up_proj": "ffn_up", **{f"mlp.{part}_proj": f"ffn_{part}" for part in PARTS},
+         "model.final_layernorm": "output_norm", "self_attn.dense": "attn_output", "mlp.fc1": "ffn_up", "mlp.fc2": "ffn_down", "mlp.gate_up_proj": "ffn_up", **{f"mlp.{part}_proj": f"ffn_{part}" for part in PARTS},
          **{f"mlp.{theirs}.{part}_proj": f"ffn_{part}_{ours}" for theirs, ours in (("shared_expert", "shexp"), ("shared_experts", "shexp"),
                                                                                  ("shared_mlp", "shexp"), ("experts", "exps")) for part in PARTS},
          **{f"block_sparse_moe.experts.{number}": f"ffn_{part}_exps" for part, (_, number) in PARTS.items()}}
+
+
+LLAMA = {"model.tok_embeddings": "model.embed_tokens", "attention.wo": "self_attn.o_proj", "attention_norm": "input_layernorm",
+         "ffn_norm": "post_attention_layernorm", "feed_forward.w1": "mlp.gate_proj", "feed_forward.w3": "mlp.up_proj",
+         "feed_forward.w2": "mlp.down_proj"}  # InternLM 2's names
+
+
+def of_llama(tensors, config):
+    """Returns InternLM 2's tensors as LLaMA's."""
+    found, group = {}, config["num_attention_heads"] // config["num_key_value_heads"]
+    for name, tensor in tensors.items():
+        for theirs, ours in LLAMA.items():
+            name = name.replace(theirs, ours)
+        if "wqkv" in name:
+            parts = tensor.reshape(config["num_key_value_heads"], group + 2, -1, tensor.shape[-1])
+            for part, rows in zip("qkv", (parts[:, :group], parts[:, group], parts[:, group + 1])):
+                found[name.replace("attention.wqkv", f"self_attn.{part}_proj")] = rows.reshape(-1, tensor.shape[-1])
+        else:
+            found["lm_head.weight" if name == "output.weight" else name] = tensor
+    return found
 
 
 def paired(tensor, heads):
@@ -63,7 +85,7 @@ def keys_of(architecture, config, is_old):
         value = next((config[key] for key in theirs if config.get(key) is not None), None)
         if value is not None:
             keys[ours] = ("bool" if isinstance(value, bool) else "f32" if isinstance(value, float) else "u32", value)
-    rope = config["rope_parameters"]
+    rope = config.get("rope_parameters") or {"rope_type": "default", "rope_theta": config["rope_theta"]}
     base, width = rope["rope_theta"], config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
     if rope["rope_type"] == "dynamic":
         base *= rope["alpha"] ** (width / (width - 2))
@@ -107,13 +129,14 @@ def keys_of(architecture, config, is_old):
 
 def tensors_of(architecture, config, folder, is_old):
     tensors, experts = {}, {}
-    for name, tensor in load_safetensors(folder / "model.safetensors").items():
+    published = load_safetensors(folder / "model.safetensors")
+    for name, tensor in (of_llama(published, config) if architecture == "internlm2" else published).items():
         stem, ending = name.rsplit(".", 1)
         block = re.match(r"model\.layers\.(\d+)\.", stem)
         prefix, stem = (f"blk.{block[1]}.", stem[block.end():]) if block else ("", stem)
-        if architecture == "gemma" and stem.endswith("norm"):
+        if architecture in ("gemma", "nemotron") and name.endswith("norm.weight"):
             tensor = tensor + 1
-        if architecture == "granitemoe" and stem in ("self_attn.q_proj", "self_attn.k_proj"):
+        if architecture in PAIRED and stem in ("self_attn.q_proj", "self_attn.k_proj"):
             tensor = paired(tensor, config["num_attention_heads" if "q_proj" in stem else "num_key_value_heads"])
         if expert := re.search(r"\.experts\.(\d+)", stem):
             experts.setdefault(f"{prefix}{NAMES[stem.replace(expert[0], '.experts')]}.weight", {})[int(expert[1])] = tensor
@@ -126,6 +149,9 @@ def tensors_of(architecture, config, folder, is_old):
         else:
             tensors[prefix + name_of(architecture, stem, ending)] = tensor.reshape(-1) if stem == "mlp.shared_expert_gate" else tensor
     tensors.update({name: np.stack([matrices[i] for i in range(len(matrices))]) for name, matrices in experts.items()})
+    if architecture == "phi2" and is_old:
+        for layer, end in ((layer, end) for layer in range(config["num_hidden_layers"]) for end in ("weight", "bias")):
+            tensors[f"blk.{layer}.attn_qkv.{end}"] = np.concatenate([tensors.pop(f"blk.{layer}.attn_{part}.{end}") for part in "qkv"])
     if architecture == "glm4moe":
         tensors[f"blk.{config['num_hidden_layers']}.nextn.enorm.weight"] = np.ones(config["hidden_size"])
     return tensors

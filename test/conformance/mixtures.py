@@ -18,7 +18,7 @@ import numpy as np
 
 import mixture_file
 from compiled import Model, Report, default_target, relative
-from tensor_files import pack_targets, save_safetensors, without_labels
+from tensor_files import load_safetensors, pack_targets, save_safetensors, without_labels
 
 FILE = Path(__file__).with_name("mixtures.json")
 BOUND, VOCABULARY = 1e-4, 24
@@ -70,10 +70,15 @@ DENSE = {
     "cohere2": ("Cohere2", {"num_hidden_layers": 4, "sliding_window": 3}),
     "exaone4": ("Exaone4", {"num_hidden_layers": 5, "sliding_window": 3, "head_dim": 8}),
     "exaone4-plain": ("Exaone4", {"sliding_window": None, "layer_types": ["full_attention"] * 2}),
+    "nemotron": ("Nemotron", {"head_dim": 4, "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}}),
+    "arcee": ("Arcee", {"head_dim": 4}),
+    "phi": ("Phi", {"num_key_value_heads": 4, "resid_pdrop": 0.0}),
+    "internlm2": ("InternLM2", {}),
 }
 VARIANTS.update(DENSE)
 FILES = ("qwen2moe-plain", "granitemoe", "granitemoeshared", "deepseek-v3", "deepseek-v2", "glm4moe", "glm4moe-norms", "glm4moelite-dense-first",
          "dots1-plain", "ernie", "minimaxm2", "phimoe-plain", "hunyuan", *DENSE)
+OLDER = "deepseek-v3", "deepseek-v2", "phi"  # with an older GGUF file, in which matrices are joined
 
 
 def draw(name, shape):
@@ -98,9 +103,42 @@ def write(folder, variant):
     (folder / "config.json").write_text(json.dumps(variant["config"]))
 
 
+def internlm2():
+    """Returns a variant of InternLM 2, which transformers does not have."""
+    width, inner, layers = SIZES["hidden_size"], SIZES["intermediate_size"], [[i] for i in range(SIZES["num_hidden_layers"])]
+    shapes = {"attention.wqkv": [width * 2, width], "attention.wo": [width, width], "attention_norm": [width], "ffn_norm": [width],
+              "feed_forward.w1": [inner, width], "feed_forward.w3": [inner, width], "feed_forward.w2": [width, inner]}
+    config = {**SIZES, "architectures": ["InternLM2ForCausalLM"], "bias": False, "hidden_act": "silu", "rms_norm_eps": 1e-5, "tie_word_embeddings": False,
+              "rope_theta": 10000.0, "rope_scaling": None}
+    return {"config": config, "tensors": {"model.tok_embeddings.weight": [[VOCABULARY, width]], "output.weight": [[VOCABULARY, width]],
+                                          "model.norm.weight": [[width]],
+                                          **{f"model.layers.*.{stem}.weight": [shape, *layers] for stem, shape in shapes.items()}}}
+
+
+def make_internlm2(folder):
+    """Returns the variant with the logits of LLaMA, which has the same weights in other tensors."""
+    import transformers
+    write(folder / "drawn", variant := internlm2())
+    (folder / "llama").mkdir()
+    config = {key: value for key, value in variant["config"].items() if key not in ("bias", "architectures")}
+    (folder / "llama" / "config.json").write_text(json.dumps({**config, "architectures": ["LlamaForCausalLM"], "model_type": "llama"}))
+    tensors = mixture_file.of_llama(load_safetensors(folder / "drawn" / "model.safetensors"), config)
+    save_safetensors(folder / "llama" / "model.safetensors", {key: np.ascontiguousarray(value) for key, value in tensors.items()})
+    return with_logits(variant, transformers.LlamaForCausalLM, folder / "llama")
+
+
+def with_logits(variant, model, folder):
+    import torch
+    model = model.from_pretrained(folder, attn_implementation="eager").float().eval()
+    with torch.no_grad():
+        rows = [model(torch.tensor([ids]), use_cache=False).logits[0, -1].tolist() for ids in SEQUENCES]
+    return {**variant, "logits": [[float(f"{value:.7g}") for value in row] for row in rows]}
+
+
 def make_variant(name, folder):
     """Returns a variant with transformers' logits of each sequence's last token."""
-    import torch
+    if name == "internlm2":
+        return make_internlm2(folder)
     import transformers
     from safetensors import safe_open
     family, options = VARIANTS[name]
@@ -116,10 +154,7 @@ def make_variant(name, folder):
     if name.endswith("-old"):
         del variant["config"]["layer_types"]
     write(folder / "drawn", variant := {**variant, "tensors": tensors})
-    model = getattr(transformers, f"{family}ForCausalLM").from_pretrained(folder / "drawn", attn_implementation="eager").float().eval()
-    with torch.no_grad():
-        rows = [model(torch.tensor([ids]), use_cache=False).logits[0, -1].tolist() for ids in SEQUENCES]
-    return {**variant, "logits": [[float(f"{value:.7g}") for value in row] for row in rows]}
+    return with_logits(variant, getattr(transformers, f"{family}ForCausalLM"), folder / "drawn")
 
 
 def make():
@@ -162,7 +197,7 @@ def main():
             if name in FILES:
                 mixture_file.write(Path(folder, "model.gguf"), Path(folder, "model"))
                 sources.append("model.gguf")
-            if name in FILES and name.startswith("deepseek"):
+            if name in OLDER:
                 mixture_file.write(Path(folder, "older.gguf"), Path(folder, "model"), is_old=True)
                 sources.append("older.gguf")
             for source in sources:
