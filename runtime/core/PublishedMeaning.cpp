@@ -225,17 +225,17 @@ std::string commonArchitecture(std::string_view name) {
   constexpr std::pair<std::string_view, std::string_view> others[] = {{"mistral", "llama"},
                                                                       {"llama with experts", "mixtral"},
                                                                       {"granitemoeshared", "granitemoe"},
-                                                                      {"gpt-oss", "gptoss"},
-                                                                      {"command-r", "cohere"},
+                                                                      {"gptoss", "gpt-oss"},
+                                                                      {"cohere", "command-r"},
                                                                       {"deepseekv2", "deepseek2"},
                                                                       {"deepseekv3", "deepseek2"},
                                                                       {"glm4moelite", "deepseek2"},
-                                                                      {"ernie4_5-moe", "ernie4_5_moe"},
-                                                                      {"hunyuan-moe", "hunyuanmoev1"},
-                                                                      {"hunyuan-dense", "hunyuandensev1"},
-                                                                      {"seed_oss", "seedoss"},
-                                                                      {"phi2", "phi"},
-                                                                      {"minimax-m2", "minimaxm2"}};
+                                                                      {"ernie4_5_moe", "ernie4_5-moe"},
+                                                                      {"hunyuanmoev1", "hunyuan-moe"},
+                                                                      {"hunyuandensev1", "hunyuan-dense"},
+                                                                      {"seedoss", "seed_oss"},
+                                                                      {"phi", "phi2"},
+                                                                      {"minimaxm2", "minimax-m2"}};
   const auto *other = std::ranges::find(others, name, [](const auto &pair) { return pair.first; });
   return std::string(other == std::end(others) ? name : other->second);
 }

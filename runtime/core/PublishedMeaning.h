@@ -19,7 +19,8 @@ Result<nlohmann::json> readPublishedMeaning(const std::filesystem::path &path);
 // The same for a configuration in memory that has the keys of config.json.
 nlohmann::json publishedMeaning(const nlohmann::json &config);
 
-// Returns one name for an architecture that folders and GGUF files call differently. Both names are in lower case, without "ForCausalLM".
+// Returns llama.cpp's name of an architecture, given that name or a folder's in lower case without "ForCausalLM". Other names stay as they are.
+// Mixtral, which llama.cpp calls "llama", is "mixtral".
 std::string commonArchitecture(std::string_view name);
 
 } // namespace heddle

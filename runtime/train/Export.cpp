@@ -1,5 +1,6 @@
 #include "runtime/train/Export.h"
 
+#include "runtime/core/PublishedMeaning.h"
 #include "runtime/core/Safetensors.h"
 #include "runtime/published/PublishedWeights.h"
 #include "runtime/train/Adapter.h"
@@ -32,7 +33,7 @@ Result<std::string> architectureOf(const fs::path &base, const Description &mode
       return *name->text();
   } else if (auto published = model.json.find("published"); published != model.json.end() && published->is_object()) {
     if (auto name = published->find("architecture"); name != published->end() && name->is_string())
-      return name->get<std::string>();
+      return *name == "mixtral" ? "llama" : commonArchitecture(name->get<std::string>());
   }
   return makeError(ErrorKind::Unsupported, "'", base.string(),
                    "' does not say what llama.cpp calls its architecture; name a GGUF file of the model by --base.");

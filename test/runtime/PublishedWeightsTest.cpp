@@ -84,6 +84,7 @@ TEST(PublishedWeightsTest, meaningOfMixtures) {
   EXPECT_EQ(meaningOf("MiniMaxM2ForCausalLM"), meaningOf("minimax-m2"));
   EXPECT_EQ(meaningOf("GptOssForCausalLM"), meaningOf("gpt-oss"));
   EXPECT_EQ(meaningOf("CohereForCausalLM"), meaningOf("command-r"));
+  EXPECT_EQ(meaningOf("CohereForCausalLM")["architecture"], "command-r");
   EXPECT_NE(mixtral["architecture"], meaningOf("llama")["architecture"]);
 }
 
