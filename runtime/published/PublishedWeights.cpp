@@ -272,6 +272,30 @@ struct PlacesInTensor {
       return (storedRow(row / matrixRows * columns + column) * apart + first) * width + row % matrixRows;
     return transpose ? storedRow(column) * width + row : storedRow(row) * width + first + column * apart;
   }
+
+  // Calls `body` with the index of each element in the weight and in the tensor. It goes through squares, so that the
+  // cache lines of both are used whole if one of them is transposed.
+  template <typename Body> void forEach(Body body) const {
+    constexpr size_t side = 32;
+    const bool isOne = matrixRows == 0 && besideColumns == 0;
+    for (size_t top = 0; top < rows; top += side)
+      for (size_t left = 0; left < columns; left += side) {
+        const size_t bottom = std::min(top + side, rows), right = std::min(left + side, columns);
+        if (isOne && transpose) {
+          for (size_t column = left; column < right; ++column)
+            for (size_t row = top, place = of(top, column); row < bottom; ++row, ++place)
+              body(row * columns + column, place);
+        } else if (isOne) {
+          for (size_t row = top; row < bottom; ++row)
+            for (size_t column = left, place = of(row, left); column < right; ++column, place += apart)
+              body(row * columns + column, place);
+        } else {
+          for (size_t row = top; row < bottom; ++row)
+            for (size_t column = left; column < right; ++column)
+              body(row * columns + column, of(row, column));
+        }
+      }
+  }
 };
 
 // Returns nothing if the tensor does not have the expected shape.
@@ -362,9 +386,7 @@ Result<std::optional<HostTensor>> takeWeight(const HostTensor &tensor, const Wei
   HEDDLE_ASSIGN(HostTensor weight, HostTensor::uninitialized(ElementType::F32, origin.shape));
   std::span<const float> from = tensor.values<float>();
   std::span<float> to = weight.values<float>();
-  for (size_t row = 0; row < places->rows; ++row)
-    for (size_t column = 0; column < places->columns; ++column)
-      to[row * places->columns + column] = from[places->of(row, column)];
+  places->forEach([&](size_t inWeight, size_t inTensor) { to[inWeight] = from[inTensor]; });
   return std::optional(std::move(weight));
 }
 
@@ -406,9 +428,7 @@ bool putWeight(const HostTensor &weight, const WeightOrigin &origin, HostTensor 
     return false;
   std::span<const float> from = weight.values<float>();
   std::span<float> to = tensor.values<float>();
-  for (size_t row = 0; row < places->rows; ++row)
-    for (size_t column = 0; column < places->columns; ++column)
-      to[places->of(row, column)] = from[row * places->columns + column];
+  places->forEach([&](size_t inWeight, size_t inTensor) { to[inTensor] = from[inWeight]; });
   return true;
 }
 
