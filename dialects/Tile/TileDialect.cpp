@@ -323,9 +323,10 @@ static LogicalResult verifyMatrixRegisters(Operation *op, ArrayRef<uint64_t> num
 }
 
 static LogicalResult verifyMatrixMove(Operation *op, uint64_t number, MemRefType memory) {
-  constexpr int64_t columns = 16;
-  if (memory.getDimSize(1) < columns || memory.getElementTypeBitWidth() != 32)
-    return op->emitOpError() << "moves " << columns << " columns of f32 or i32, got " << memory;
+  constexpr int64_t rows = 16, columns = 16;
+  bool hasRows = memory.isDynamicDim(0) || memory.getDimSize(0) >= rows;
+  if (!hasRows || memory.getDimSize(1) < columns || memory.getElementTypeBitWidth() != 32)
+    return op->emitOpError() << "moves " << rows << " x " << columns << " elements of f32 or i32, got " << memory;
   return verifyMatrixRegisters(op, number);
 }
 

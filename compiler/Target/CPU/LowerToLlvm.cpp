@@ -59,7 +59,12 @@ public:
     Block *entry = function.addEntryBlock(b);
     b.setInsertionPointToStart(entry);
     bindArguments(b, entry->getArgument(kBindings));
-    bool usesMatrices = kernel.walk([](tile::MatrixDotOp) { return WalkResult::interrupt(); }).wasInterrupted();
+    bool usesMatrices = kernel
+                            .walk([](Operation *op) {
+                              bool isMatrixOp = isa<tile::MatrixLoadOp, tile::MatrixStoreOp, tile::MatrixDotOp>(op);
+                              return isMatrixOp ? WalkResult::interrupt() : WalkResult::advance();
+                            })
+                            .wasInterrupted();
     if (usesMatrices)
       beginMatrices(b);
     loopOverWorkgroups(b);

@@ -815,7 +815,7 @@ func.func @multipliesNinthMatrix() {
 // -----
 
 func.func @narrowMatrix(%m: memref<32x8xi32>, %i: index) {
-  // expected-error @+1 {{moves 16 columns of f32 or i32, got 'memref<32x8xi32>'}}
+  // expected-error @+1 {{moves 16 x 16 elements of f32 or i32, got 'memref<32x8xi32>'}}
   tile.matrix_load 4, %m[%i, %i] : memref<32x8xi32>
   return
 }
@@ -823,7 +823,15 @@ func.func @narrowMatrix(%m: memref<32x8xi32>, %i: index) {
 // -----
 
 func.func @matrixOfHalves(%m: memref<32x32xbf16>, %i: index) {
-  // expected-error @+1 {{moves 16 columns of f32 or i32, got 'memref<32x32xbf16>'}}
+  // expected-error @+1 {{moves 16 x 16 elements of f32 or i32, got 'memref<32x32xbf16>'}}
   tile.matrix_store 0, %m[%i, %i] : memref<32x32xbf16>
+  return
+}
+
+// -----
+
+func.func @lowMatrix(%m: memref<8x16xi32>, %i: index) {
+  // expected-error @+1 {{moves 16 x 16 elements of f32 or i32, got 'memref<8x16xi32>'}}
+  tile.matrix_load 4, %m[%i, %i] : memref<8x16xi32>
   return
 }

@@ -185,3 +185,17 @@ tile.func @matrices(%m: memref<?x20xi32>) attributes {workgroup = 1 : i64, mappi
   tile.matrix_store 0, %m[%row, %c0] : memref<?x20xi32>
   tile.return
 }
+
+// A kernel that only moves matrices sets the registers' shapes as well.
+// CHECK-LABEL: llvm.func @moves(
+// CHECK: llvm.call_intrinsic "llvm.x86.ldtilecfg"
+// CHECK: llvm.call_intrinsic "llvm.x86.tileloadd64"
+// CHECK: llvm.call_intrinsic "llvm.x86.tilestored64"
+// CHECK: llvm.call_intrinsic "llvm.x86.tilerelease"
+tile.func @moves(%m: memref<?x20xi32>) attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 16 : i64} {
+  %row = gpu.block_id x
+  %c0 = arith.constant 0 : index
+  tile.matrix_load 5, %m[%row, %c0] : memref<?x20xi32>
+  tile.matrix_store 5, %m[%row, %c0] : memref<?x20xi32>
+  tile.return
+}
