@@ -6,7 +6,7 @@ zero than these multiples, to which they must be rounded.
 
     tensor_products.py --bin build/bin [--target=NAME] [--precision=NAME] [--instruction=TEXT]
 
-On processors, it also tests entries with caches, which have kernels for one row, for up to 8 rows and for more, with
+On processors, it also tests matmuls of groups of rows, and entries with caches, which have kernels for one row, for up to 8 rows and for more, with
 f32 and packed weights. Where processors multiply packed weights as integers, the left operand is rounded in the same way
 here, and results are within 1e-6 of float64's by norm.
 
@@ -28,6 +28,8 @@ SIZES = [(64, 64, 64), (128, 256, 128), (520, 264, 192), (40, 128, 320), (257, 7
 ODD = [(33, 7, 5), (97, 172, 300), (25, 9, 267), (24, 1, 33)] # for processors
 DYNAMIC = [(384, 256, 128), (300, 192, 64)]
 COUNTS = (300, 33, 1)
+GROUPED = [(300, 33, 40), (700, 96, 172)]
+COUNTS_OF_GROUPS = [(61, 0, 200, 1, 38), (0, 0, 300, 0, 0), (0, 0, 0, 0, 5), (33, 16, 48, 17, 23)]
 DECODING = [(33, 168, 320), (20, 130, 96), (12, 1164, 64), (70, 128, 288)]
 DECODING_COUNTS = (1, 2, 8, 9, 20, 70)
 PANELS = {"cpu:x86-64-v3": 8, "cpu:x86-64-v4-vnni": 16, "cpu:x86-64-v4-amx": 16} # the columns of a panel, where integers are multiplied
@@ -43,6 +45,24 @@ def write_entry(name, form, m, n, k, dynamic):
     y = matrix(m, n, dynamic and not contracts)
     return f"""func.func @{name}(%x: {x} {{heddle.name = "x"}}, %w: {w} {{heddle.name = "w"}}) -> ({y} {{heddle.name = "y"}}) {{
   %y = heddle.matmul %x, %w{FORMS[form]} : {x}, {w} -> {y}
+  return %y : {y}
+}}
+"""
+
+
+def write_grouped(name, form, m, n, k):
+    """Writes an entry that multiplies groups of up to m rows by a matrix each. If the left operand is transposed, their
+    rows are contracted."""
+    groups = len(COUNTS_OF_GROUPS[0])
+    rows = lambda columns: f'tensor<?x{columns}xf32, #heddle.dims<"grouped{m}">>'
+    matrices = lambda rows, columns: f"tensor<{groups * rows}x{columns}xf32>"
+    x, w, y = rows(k), matrices(*(n, k) if form == "nt" else (k, n)), rows(n)
+    if form == "tn":
+        w, y = y, w
+    starts = f"tensor<{groups + 1}xi32>"
+    return f"""func.func @{name}(%x: {x} {{heddle.name = "x"}}, %w: {w} {{heddle.name = "w"}},
+    %starts: {starts} {{heddle.name = "starts", heddle.limit = {m + 1} : i64}}) -> ({y} {{heddle.name = "y"}}) {{
+  %y = heddle.grouped_matmul %x, %w groups(%starts){FORMS[form]} : {x}, {w}, {starts} -> {y}
   return %y : {y}
 }}
 """
@@ -92,6 +112,27 @@ def as_integers(x):
     return np.nan_to_num(numbers.astype(np.float64) * (most * np.float32(1 / 32639))).reshape(x.shape)
 
 
+def check_grouped(session, cases, draw):
+    failed = 0
+    for name, (form, m, n, k) in cases.items():
+        for counts in COUNTS_OF_GROUPS:
+            starts = np.cumsum([0, *counts])
+            x = draw(starts[-1], k)
+            w = draw(starts[-1], n) if form == "tn" else draw(len(counts), k, n)
+            parts = [x[begin:end] for begin, end in zip(starts, starts[1:])]
+            if form == "tn":
+                given = w
+                expected = np.concatenate([part.T @ w[begin:end] for part, begin, end in zip(parts, starts, starts[1:])])
+            else:
+                given = np.concatenate([one.T if form == "nt" else one for one in w])
+                expected = np.concatenate([part @ one for part, one in zip(parts, w)])
+            (y,) = session.call(name, {"x": x, "w": np.ascontiguousarray(given), "starts": starts.astype(np.int32)}, ["y"])
+            if not np.array_equal(y, expected):
+                failed += 1
+                print(f"FAIL {name}, groups of {counts} rows: {(y != expected).sum()} of {y.size} elements")
+    return failed
+
+
 def check_decoding(session, cases, draw, random, multiplies_integers):
     failed = 0
     for name, (form, bits, m, n, k, panel) in cases.items():
@@ -139,15 +180,19 @@ def main():
     decoding = {f"decode_{form}_{m}x{n}x{k}_{bits}": (form, bits, m, n, k, panel * (form == "panels"))
                 for m, n, k in DECODING for form in ("nn", "nt", "panels") for bits in (32, 8, 4)
                 if on_processor and not (form == "nt" and n % (32 // bits)) and not (form == "panels" and (bits == 32 or not panel or n % panel))}
+    grouped = {f"grouped_{form}_{m}x{n}x{k}": (form, m, n, k) for m, n, k in GROUPED for form in FORMS if on_processor and is_exact}
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         with open(f"{folder}/products.mlir", "w") as file:
             for m, _, _ in DYNAMIC:
                 file.write(f"heddle.size @rows{m} max {m}\n")
+            for m, _, _ in GROUPED:
+                file.write(f"heddle.size @grouped{m} max {m}\n")
             for m, _, _ in DECODING:
                 file.write(f"heddle.size @decoded{m} max {m}\n")
             file.write("heddle.variable @kept cache : tensor<5x4xf32>\n")
             file.writelines(write_entry(name, *case) for name, case in cases.items())
+            file.writelines(write_grouped(name, *case) for name, case in grouped.items())
             file.writelines(write_decoding(name, *case) for name, case in decoding.items())
         subprocess.run([f"{tools}/heddle-compile", f"{folder}/products.mlir", "-o", f"{folder}/products.heddle",
                         f"--target={arguments.target}", f"--precision={arguments.precision}",
@@ -183,9 +228,10 @@ def main():
                     wrong = np.argwhere(actual != expected)
                     print(f"FAIL {name}{f', {count} rows' if free else ''}: {len(wrong)} of {expected.size} elements, the first at "
                           f"{tuple(wrong[0])}, off by up to {np.abs(actual - expected).max():.3g}")
+        failed += check_grouped(session, grouped, draw)
         failed += check_decoding(session, decoding, draw, random, panel > 0)
         session.close()
-    print(f"{len(cases) + len(decoding)} products, {failed} problems{'' if is_exact else f', error {worst:.1e}'}")
+    print(f"{len(cases) + len(grouped) + len(decoding)} products, {failed} problems{'' if is_exact else f', error {worst:.1e}'}")
     sys.exit(failed != 0)
 
 
