@@ -38,7 +38,7 @@ uint32_t savedRegisters() {
   return low;
 }
 
-// Asks Linux for room to save AMX's registers, which a process does not have at first. Holds for all of its threads.
+// Asks Linux for permission to use AMX's registers, which a process does not have at first. It holds for all threads.
 bool allowsTiles() {
   constexpr long requestPermission = 0x1023, tileData = 18; // ARCH_REQ_XCOMP_PERM; the bit of XCR0
   return syscall(SYS_arch_prctl, requestPermission, tileData) == 0;
