@@ -67,10 +67,10 @@ public:
     size_t end = text.rfind(kEnd);
     if (end == std::string_view::npos || last.size() - end < endBytes)
       return malformed("has no directory at its end, as a zip archive has it");
-    Fields fields(std::span(last).subspan(end));
+    Fields fields{std::span(last).subspan(end)};
     uint64_t count = fields.at<uint16_t>(10), bytes = fields.at<uint32_t>(12), offset = fields.at<uint32_t>(16);
     if (end >= locatorBytes) {
-      Fields locator(std::span(last).subspan(end - locatorBytes));
+      Fields locator{std::span(last).subspan(end - locatorBytes)};
       if (locator.begins(kLocator64)) {
         HEDDLE_ASSIGN(std::vector<std::byte> wide, read(locator.at<uint64_t>(8), 56));
         Fields numbers(wide);
