@@ -330,8 +330,8 @@ static LogicalResult verifyMatrixMove(Operation *op, uint64_t number, MemRefType
   return verifyMatrixRegisters(op, number);
 }
 
-LogicalResult MatrixLoadOp::verify() { return verifyMatrixMove(*this, getTo(), getMemory().getType()); }
-LogicalResult MatrixStoreOp::verify() { return verifyMatrixMove(*this, getFrom(), getMemory().getType()); }
+LogicalResult MatrixLoadOp::verify() { return verifyMatrixMove(*this, getNumber(), getMemory().getType()); }
+LogicalResult MatrixStoreOp::verify() { return verifyMatrixMove(*this, getNumber(), getMemory().getType()); }
 LogicalResult MatrixDotOp::verify() { return verifyMatrixRegisters(*this, {getSums(), getLhs(), getRhs()}); }
 
 LogicalResult LookupOp::verify() {

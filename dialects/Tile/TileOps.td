@@ -226,14 +226,14 @@ class Tile_MatrixOp<string mnemonic> : Tile_Op<mnemonic, [MemoryEffects<[MemRead
 
 def MatrixLoadOp : Tile_MatrixOp<"matrix_load"> {
   let summary = "Reads 16 x 16 elements of shared memory, from (row, column) on, into a matrix register";
-  let arguments = (ins I64Attr:$to, Tile_Shared:$memory, Index:$row, Index:$column);
-  let assemblyFormat = "$to `,` $memory `[` $row `,` $column `]` attr-dict `:` type($memory)";
+  let arguments = (ins I64Attr:$number, Tile_Shared:$memory, Index:$row, Index:$column);
+  let assemblyFormat = "$number `,` $memory `[` $row `,` $column `]` attr-dict `:` type($memory)";
 }
 
 def MatrixStoreOp : Tile_MatrixOp<"matrix_store"> {
   let summary = "Writes a matrix register to 16 x 16 elements of shared memory, from (row, column) on";
-  let arguments = (ins I64Attr:$from, Tile_Shared:$memory, Index:$row, Index:$column);
-  let assemblyFormat = "$from `,` $memory `[` $row `,` $column `]` attr-dict `:` type($memory)";
+  let arguments = (ins I64Attr:$number, Tile_Shared:$memory, Index:$row, Index:$column);
+  let assemblyFormat = "$number `,` $memory `[` $row `,` $column `]` attr-dict `:` type($memory)";
 }
 
 def MatrixDotOp : Tile_MatrixOp<"matrix_dot"> {

@@ -209,7 +209,8 @@ private:
     ub::populateUBToLLVMConversionPatterns(converter, patterns);
     populateMatrixPatterns(converter, patterns, VectorAlignment::OfElement);
     patterns.add<LowerShared>(converter, context, function.getArgument(kScratch));
-    patterns.add<LowerIntegerDot, LowerMatrixLoad, LowerMatrixStore, LowerMatrixDot>(converter, context);
+    patterns.add<LowerIntegerDot, LowerMatrixMove<tile::MatrixLoadOp>, LowerMatrixMove<tile::MatrixStoreOp>,
+                 LowerMatrixDot>(converter, context);
     ConversionTarget target(*context);
     target.addLegalDialect<LLVM::LLVMDialect>();
     // The memory patterns look at the ops that compute the indices, so one conversion must hold all patterns: it erases
@@ -261,32 +262,19 @@ private:
   }
 
   /// AMX's load or store of a register: its number, the address of the first row, and the bytes from row to row.
-  template <typename Op>
-  static void lowerMatrixMove(Op op, uint64_t number, Value memory, StringRef intrinsic,
-                              ConversionPatternRewriter &rewriter) {
-    MemRefType type = op.getMemory().getType();
-    Value address = addressOf(rewriter, op.getLoc(), type, memory, {op.getRow(), op.getColumn()});
-    int64_t bytes = tile::getRowStride(type) * type.getElementTypeBitWidth() / 8;
-    call(rewriter, intrinsic,
-         {registerNumber(rewriter, op.getLoc(), number), address,
-          llvmNumber(rewriter, op.getLoc(), rewriter.getI64Type(), bytes)});
-    rewriter.eraseOp(op);
-  }
-
-  struct LowerMatrixLoad : OpConversionPattern<tile::MatrixLoadOp> {
-    using OpConversionPattern::OpConversionPattern;
-    LogicalResult matchAndRewrite(tile::MatrixLoadOp op, OpAdaptor adaptor,
+  template <typename Op> struct LowerMatrixMove : OpConversionPattern<Op> {
+    using OpConversionPattern<Op>::OpConversionPattern;
+    LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
                                   ConversionPatternRewriter &rewriter) const override {
-      lowerMatrixMove(op, op.getTo(), adaptor.getMemory(), "llvm.x86.tileloadd64", rewriter);
-      return success();
-    }
-  };
-
-  struct LowerMatrixStore : OpConversionPattern<tile::MatrixStoreOp> {
-    using OpConversionPattern::OpConversionPattern;
-    LogicalResult matchAndRewrite(tile::MatrixStoreOp op, OpAdaptor adaptor,
-                                  ConversionPatternRewriter &rewriter) const override {
-      lowerMatrixMove(op, op.getFrom(), adaptor.getMemory(), "llvm.x86.tilestored64", rewriter);
+      Location loc = op.getLoc();
+      MemRefType type = op.getMemory().getType();
+      Value address = addressOf(rewriter, loc, type, adaptor.getMemory(), {op.getRow(), op.getColumn()});
+      int64_t bytes = tile::getRowStride(type) * type.getElementTypeBitWidth() / 8;
+      constexpr bool loads = std::is_same_v<Op, tile::MatrixLoadOp>;
+      call(rewriter, loads ? "llvm.x86.tileloadd64" : "llvm.x86.tilestored64",
+           {registerNumber(rewriter, loc, op.getNumber()), address,
+            llvmNumber(rewriter, loc, rewriter.getI64Type(), bytes)});
+      rewriter.eraseOp(op);
       return success();
     }
   };
