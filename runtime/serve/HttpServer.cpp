@@ -10,6 +10,7 @@
 #include <atomic>
 #include <charconv>
 #include <deque>
+#include <optional>
 #include <set>
 #include <sys/resource.h>
 #include <thread>
