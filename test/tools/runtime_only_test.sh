@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Checks that the runtime's programs need neither LLVM nor a driver: those of the main build and, with HEDDLE_LONG=1,
-# those of a separate build configured as on a machine without LLVM. The flags are the same, so most objects come from
-# the compiler cache.
+# those of a separate build configured as on a machine without LLVM: by gcc, without clang.
 #
 #   runtime_only_test.sh SOURCE_DIR BUILD_DIR
 set -euo pipefail
@@ -10,7 +9,7 @@ build_dir=$2
 
 if [ -n "${HEDDLE_LONG-}" ]; then
   build_dir+=-of-runtime-only
-  cmake -S "$source_dir" -B "$build_dir" -G Ninja -DCMAKE_BUILD_TYPE=Release -DHEDDLE_BUILD_COMPILER=OFF \
+  cmake -S "$source_dir" -B "$build_dir" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=gcc -DCMAKE_CXX_COMPILER=g++ -DHEDDLE_BUILD_COMPILER=OFF \
     -DHEDDLE_BUILD_TESTS=OFF -DCMAKE_DISABLE_FIND_PACKAGE_LLVM=ON -DCMAKE_DISABLE_FIND_PACKAGE_MLIR=ON
   cmake --build "$build_dir"
 fi
